@@ -22,5 +22,5 @@ fn claims_hold() {
     let words = ["assess", SCHEME, "--pack", PLAN, "--out", REPORTS, "--quiet"].map(str::to_owned);
     let registry = Arc::new(thalweg_stacks::registry_with_stacks());
     let called = thalweg::call(registry, &words, Arc::new(Caller::default()));
-    assert_eq!(called.code, 0, "{}{}", called.printed, called.text());
+    assert_eq!(called.code, 0, "{}{}", called.printed_results, called.text());
 }

@@ -78,7 +78,7 @@ def network_delays(network, own):
         if not group["delay_samples"]:
             continue
         access = float(keys.get("access", {}).get("source", {}).get("delay", "0 ms").split()[0]) / 1e3
-        one_way = (network.rtt / 2 + network.held) / 1e3 + access + transmission
+        one_way = (network.rtt / 2 + network.jitter_ms) / 1e3 + access + transmission
         trip = one_way + network.rtt / 2e3 + access
         for name, key in (("delay", "delay_p50_s"), ("delay95", "delay_p95_s")):
             total[name] += group["delay_samples"] * max(1.0, 1 + (group[key] - one_way) / trip)

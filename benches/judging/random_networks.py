@@ -59,7 +59,7 @@ class Network:
         # The rate that may be had, in Mbit/s; the part of all flows that those judged are, where others compete.
         self.possible, self.fair = self.rate, None
         # How long the wire holds packets beside its delay, in ms.
-        self.held = 0.0
+        self.jitter_ms = 0.0
         self.about = ""
         THEMES[self.theme](self, draw)
 
@@ -221,7 +221,7 @@ def beside(scheme):
         others = draw.one((1, 1, 2, 4))
         marks = scheme == "prague" and draw.chance(0.5)
         if marks:
-            within_reach(network)
+            limit_rtt_for_marking(network)
         network.fair = 1 / (1 + others)
         network.about = f"beside {others} {scheme}"
         start = draw.between(0, network.seconds / 4)
@@ -283,9 +283,9 @@ def jitter(network, draw):
         most = min(100, network.rtt * draw.log(0.05, 1))
         network.link, network.about = {"jitter": f"{most:.3g} ms"}, f"jitter of {most:.3g} ms in order"
         # A packet waits for the slowest packet on the wire.
-        network.held = most
+        network.jitter_ms = most
     elif kind == "wifi":
-        average = network.held = draw.between(1, 7)
+        average = network.jitter_ms = draw.between(1, 7)
         network.link = {"jitter": {"distribution": "wifi", "average": f"{average:.3g} ms"}}
         network.about = f"jitter of Wi-Fi of {average:.3g} ms"
     elif kind == "late":
@@ -294,20 +294,20 @@ def jitter(network, draw):
         network.about = f"{100 * share:.3g} % of packets {milliseconds:g} ms late"
     else:
         deviation = min(20, network.rtt * draw.log(0.02, 0.2))
-        network.held = 2 * deviation
+        network.jitter_ms = 2 * deviation
         network.link = {"jitter": {"distribution": "normal", "mean": f"{2 * deviation:.3g} ms",
                                    "deviation": f"{deviation:.3g} ms", "in-order": False}}
         network.about = f"normal jitter of {deviation:.3g} ms in no order"
 
 
-def within_reach(network):
+def limit_rtt_for_marking(network):
     """Disciplines that mark are made for round trips of no more than 100 ms."""
     if network.rtt > 100:
         network.rtt = float(f"{network.rtt / 6:.3g}")
 
 
 def marking(network, draw):
-    within_reach(network)
+    limit_rtt_for_marking(network)
     little(network, draw)
     discipline = draw.one(("codel", "fq-codel", "pie", "red", "dualpi2"))
     queue = {"discipline": discipline, "capacity": f"{network.queue_bytes} B"}

@@ -36,11 +36,11 @@ def cpu_time(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure_threads(threads, given):
+def measure_threads(threads, arguments):
     """One run: bits per second that arrived, the server's CPU s/GB, and the share of its cores that it took."""
     cores = sorted(os.sched_getaffinity(0))
     mine, others = set(cores[:threads]), set(cores[threads:]) if len(cores) > threads else set(cores)
-    options = ["--datagram", given.datagram] + (["--no-offload"] if given.no_offload else [])
+    options = ["--datagram", arguments.datagram] + (["--no-offload"] if arguments.no_offload else [])
     server = run_pinned(
         mine, PROGRAM, "bench", "server", "127.0.0.1:0", "--threads", threads, *options, "--json",
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -50,13 +50,13 @@ def measure_threads(threads, given):
         address = line.split("listening on ")[1].split(",")[0]
         before = cpu_time(server.pid)
         clients = []
-        for number in range(given.clients):
-            own = [sorted(others)[number % len(others)]] if given.pin else others
-            direction = ["--reverse"] if given.reverse else []
+        for number in range(arguments.clients):
+            own = [sorted(others)[number % len(others)]] if arguments.pin else others
+            direction = ["--reverse"] if arguments.reverse else []
             clients.append(
                 run_pinned(
-                    set(own), PROGRAM, "bench", "client", address, "--time", given.time, "--parallel",
-                    given.parallel, *options, *direction, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                    set(own), PROGRAM, "bench", "client", address, "--time", arguments.time, "--parallel",
+                    arguments.parallel, *options, *direction, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                 )  # fmt: skip
             )
         documents = [json.loads(client.communicate()[0]) for client in clients]
@@ -81,14 +81,14 @@ def main():
     parser.add_argument("--no-offload", action="store_true")
     parser.add_argument("--reverse", action="store_true", help="the server sends")
     parser.add_argument("--pin", action="store_true", help="each client on one core")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     if not PROGRAM.exists():
         sys.exit(f"{PROGRAM} is missing: cargo build --release")
-    counts = [int(count) for count in given.threads.split(",")]
+    counts = [int(count) for count in arguments.threads.split(",")]
     rounds = {count: [] for count in counts}
-    for _ in range(given.rounds):
+    for _ in range(arguments.rounds):
         for count in counts:
-            rounds[count].append(measure_threads(count, given))
+            rounds[count].append(measure_threads(count, arguments))
     print("| threads | Gbit/s | range | times | server's CPU s/GB | of its cores |\n| ---: | ---: | --- | ---: | ---: | ---: |")
     first = None
     for count in counts:

@@ -5,7 +5,7 @@ use core::ops::Range;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::pdu::{Captured, DataUnit, Wire};
+use thalweg_proto::pdu::{CapturedBytes, DataUnit, Wire};
 
 /// A datagram of a stack. Its content is opaque: datagrams of clients count as data, those of servers as control.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,8 +65,8 @@ impl<P: Payload> DataUnit<P> for Datagram<P> {
         Some(self.ecn)
     }
 
-    fn captured(&self, _connection: u32) -> Captured {
-        Captured { bytes: self.bytes.to_vec(), includes_payload: true, checksum: None, port: self.port }
+    fn captured(&self, _connection: u32) -> CapturedBytes {
+        CapturedBytes { bytes: self.bytes.to_vec(), includes_payload: true, checksum: None, port: self.port }
     }
 }
 

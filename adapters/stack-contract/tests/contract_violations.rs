@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::process::Command;
 use std::sync::Arc;
-use thalweg::{Caller, Registry, Request, Simulated};
+use thalweg::{Caller, Registry, Request, SimulatedRun};
 use thalweg_catalog::SchemeDescription;
 use thalweg_stack_contract::{
     Config, Connection, Duration, Ecn, Failure, Side, Stack, State, Stats, Time, Transmit, byte_pattern,
@@ -271,12 +271,12 @@ stacks! {
 }
 
 /// Runs one transfer of 100 kB with a stack, for two seconds.
-fn run(stack: &str) -> Result<Simulated, String> {
+fn run(stack: &str) -> Result<SimulatedRun, String> {
     run_with(stack, "{ kind = \"transfer\", size = \"100 kB\" }")
 }
 
 /// Runs one flow with this workload, for two seconds.
-fn run_with(stack: &str, workload: &str) -> Result<Simulated, String> {
+fn run_with(stack: &str, workload: &str) -> Result<SimulatedRun, String> {
     let text = format!(
         "duration = \"2 s\"\nwarmup = \"0 s\"\n\
          [[link]]\nname = \"wire\"\nbetween = [\"here\", \"there\"]\nrate = \"100 Mbit/s\"\ndelay = \"10 ms\"\n\

@@ -2,7 +2,7 @@
 
 use crate::attacker_steps::AttackStep;
 use crate::client_server_attacker::{RemainingSteps, World};
-use crate::code_pairing::{Memo, Pairing};
+use crate::code_pairing::{Pairing, RunCache};
 use crate::system_under_test::System;
 use crate::{Bounds, Fault, PairingBounds};
 use thalweg_explore::{Counterexample, SearchOutcome, VisitedStates};
@@ -28,7 +28,7 @@ pub fn search_pairing(
     fault: Fault,
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> SearchOutcome {
-    let memo = Memo::default();
+    let memo = RunCache::default();
     search_system(&|log| Pairing::new(bounds, fault, &memo, log), u32::MAX, bounds.memory, show)
 }
 
@@ -136,11 +136,11 @@ impl System for World {
     }
 
     fn remaining_steps(&self) -> RemainingSteps {
-        self.left
+        self.steps_left
     }
 
     fn restore(&mut self, left: RemainingSteps) {
-        self.left = left;
+        self.steps_left = left;
     }
 
     fn steps(&self) -> Vec<AttackStep> {
@@ -171,7 +171,7 @@ mod tests {
         let lead = |step| {
             let mut world = state_after_steps(&|log| World::new(bounds, Fault::None, log), path);
             let result = world.take(step);
-            (world.digest(), format!("{:?} {result:?}", world.left))
+            (world.digest(), format!("{:?} {result:?}", world.steps_left))
         };
         steps.into_iter().map(lead).collect()
     }
@@ -189,7 +189,7 @@ mod tests {
                 for (number, step) in world.steps().into_iter().enumerate() {
                     let path = [&path[..], &[step]].concat();
                     let next = state_after_steps(&|log| World::new(&bounds, Fault::None, log), &path);
-                    let key = (next.digest(), next.left);
+                    let key = (next.digest(), next.steps_left);
                     let Some(first) = states.get(&key) else {
                         states.insert(key, path.clone());
                         line.push(path);

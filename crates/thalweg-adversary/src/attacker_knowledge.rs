@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use thalweg_net::wire::{ConnectionId, HEADER, Packet, TOKEN};
+use thalweg_net::wire::{ConnectionId, HEADER, Packet, RESET_TOKEN};
 
 /// A datagram sent by an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownDatagram {
     /// Number of the sending agent.
-    pub by: usize,
+    pub sending_agent: usize,
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub bytes: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct Knowledge {
     /// Second and third messages.
     pub responses: Vec<Vec<u8>>,
     pub confirms: Vec<Vec<u8>>,
-    pub tokens: Vec<[u8; TOKEN]>,
+    pub tokens: Vec<[u8; RESET_TOKEN]>,
     /// Encrypted parts of packets with their numbers, each with its packet's id.
     pub bodies: Vec<(ConnectionId, Vec<u8>)>,
     /// Sum of the hashes of all datagrams, independent of their order.

@@ -4,7 +4,7 @@ use crate::attacker_knowledge::Knowledge;
 use crate::client_server_attacker::{ATTACKER, CLIENT, RemainingSteps, SECOND_SERVER, SERVER, World};
 use std::net::SocketAddr;
 use thalweg_net::wire::{
-    COOKIE, ConnectionId, Packet, write_confirm, write_cookie, write_hello, write_reset, write_response,
+    COOKIE_SIZE, ConnectionId, Packet, write_confirm, write_cookie, write_hello, write_reset, write_response,
     write_version,
 };
 
@@ -89,21 +89,21 @@ impl World {
     /// Returns all possible steps.
     pub fn steps(&self) -> Vec<AttackStep> {
         let mut steps = Vec::new();
-        if self.left.connections > 0 {
+        if self.steps_left.connections > 0 {
             steps.push(AttackStep::Connect);
         }
-        for (number, datagram) in self.known.datagrams.iter().enumerate() {
+        for (number, datagram) in self.knowledge.datagrams.iter().enumerate() {
             for (agent, to) in self.agents.iter().enumerate() {
-                let is_between_attackers = !to.is_honest && !self.agents[datagram.by].is_honest;
-                if to.address == datagram.to && datagram.by != agent && !is_between_attackers {
+                let is_between_attackers = !to.is_honest && !self.agents[datagram.sending_agent].is_honest;
+                if to.address == datagram.to && datagram.sending_agent != agent && !is_between_attackers {
                     steps.push(AttackStep::Deliver(number, agent));
                 }
             }
         }
-        if self.left.restarts > 0 {
+        if self.steps_left.restarts > 0 {
             steps.push(AttackStep::Restart);
         }
-        if self.left.closes > 0 {
+        if self.steps_left.closes > 0 {
             let open = |number: &usize| {
                 let handle = self.attempts[*number].handle;
                 self.agents[CLIENT]
@@ -113,14 +113,14 @@ impl World {
             };
             steps.extend((0..self.attempts.len()).filter(open).map(AttackStep::Close));
         }
-        if self.left.expiries > 0 && self.due().is_some() {
+        if self.steps_left.expiries > 0 && self.due().is_some() {
             steps.push(AttackStep::Expire);
         }
-        if self.left.intrusions > 0 {
+        if self.steps_left.intrusions > 0 {
             steps.push(AttackStep::ConnectAttacker(None));
-            steps.extend((0..self.known.ids.len()).map(|id| AttackStep::ConnectAttacker(Some(id))));
+            steps.extend((0..self.knowledge.ids.len()).map(|id| AttackStep::ConnectAttacker(Some(id))));
         }
-        if self.left.forgeries > 0 {
+        if self.steps_left.forgeries > 0 {
             self.forgeries(&mut steps);
         }
         steps
@@ -134,15 +134,15 @@ impl World {
             (SourceAddress::Attacker, SERVER),
             (SourceAddress::Attacker, SECOND_SERVER),
         ];
-        for (number, datagram) in self.known.datagrams.iter().enumerate() {
+        for (number, datagram) in self.knowledge.datagrams.iter().enumerate() {
             for (from, to) in routes {
                 let is_plain = (self.address(from), self.agents[to].address) == (datagram.from, datagram.to);
-                if !is_plain && datagram.by != to {
+                if !is_plain && datagram.sending_agent != to {
                     steps.push(AttackStep::Misdirect(number, from, to));
                 }
             }
         }
-        let known = &self.known;
+        let known = &self.knowledge;
         let mut forgeries = Vec::new();
         for id in 0..known.ids.len() {
             for first in 0..known.firsts.len() {
@@ -190,7 +190,7 @@ impl World {
     /// Describes the rule that the step violates.
     pub fn take(&mut self, step: AttackStep) -> Result<(), String> {
         self.sent.clear();
-        let RemainingSteps { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
+        let RemainingSteps { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.steps_left;
         match step {
             AttackStep::Connect | AttackStep::Deliver(..) => {}
             AttackStep::ConnectAttacker(_) => *intrusions -= 1,
@@ -201,21 +201,25 @@ impl World {
         }
         match step {
             AttackStep::Connect => self.connect()?,
-            AttackStep::ConnectAttacker(id) => self.connect_attacker(id.map(|id| self.known.ids[id]))?,
+            AttackStep::ConnectAttacker(id) => self.connect_attacker(id.map(|id| self.knowledge.ids[id]))?,
             AttackStep::Deliver(datagram, to) => {
-                let known = self.known.datagrams[datagram].clone();
+                let known = self.knowledge.datagrams[datagram].clone();
                 self.describe(|world| {
-                    format!("{} arrives at the {}", world.known.describe(&known.bytes), world.agents[to].name)
+                    format!(
+                        "{} arrives at the {}",
+                        world.knowledge.describe(&known.bytes),
+                        world.agents[to].name
+                    )
                 });
                 self.deliver_datagram(to, known.from, &known.bytes)?;
             }
             AttackStep::Misdirect(datagram, from, to) => {
-                let bytes = self.known.datagrams[datagram].bytes.clone();
+                let bytes = self.knowledge.datagrams[datagram].bytes.clone();
                 self.forge(&bytes, from, to, "sends on")?;
             }
             AttackStep::Forge(forgery, from, to) => {
                 self.forgets_cookies = matches!(forgery, Forgery::Hello { .. } | Forgery::HelloWith { .. });
-                let bytes = forgery.write(&self.known, &[]);
+                let bytes = forgery.write(&self.knowledge, &[]);
                 let mut done = self.forge(&bytes, from, to, "makes");
                 if let (Ok(()), Forgery::Hello { .. }) = (&done, forgery) {
                     let answer = self.sent.iter().find_map(|sent| match Packet::read(&sent.bytes) {
@@ -223,7 +227,7 @@ impl World {
                         _ => None,
                     });
                     if let Some(cookie) = answer {
-                        let bytes = forgery.write(&self.known, &cookie);
+                        let bytes = forgery.write(&self.knowledge, &cookie);
                         done = self.forge(&bytes, from, to, "makes");
                     }
                 }
@@ -240,7 +244,7 @@ impl World {
     fn forge(&mut self, bytes: &[u8], from: SourceAddress, to: usize, does: &str) -> Result<(), String> {
         let from = self.address(from);
         self.describe(|world| {
-            let (text, to) = (world.known.describe(bytes), world.agents[to].name);
+            let (text, to) = (world.knowledge.describe(bytes), world.agents[to].name);
             format!("the attacker {does}, from {from} to the {to}: {text}")
         });
         self.deliver_datagram(to, from, bytes)
@@ -260,7 +264,7 @@ impl Forgery {
                 write_hello(&mut bytes, id(source), &known.cookies[cookie], &known.firsts[first]);
             }
             Self::Cookie { id: to, cookie } => {
-                let cookie = known.cookies[cookie].first_chunk().unwrap_or(&[0; COOKIE]);
+                let cookie = known.cookies[cookie].first_chunk().unwrap_or(&[0; COOKIE_SIZE]);
                 write_cookie(&mut bytes, id(to), cookie);
             }
             Self::Version { id: to } => {

@@ -51,9 +51,9 @@ pub struct World {
     pub fault: Fault,
     pub now: Time,
     pub agents: Vec<Agent>,
-    pub known: Knowledge,
+    pub knowledge: Knowledge,
     pub attempts: Vec<Attempt>,
-    pub left: RemainingSteps,
+    pub steps_left: RemainingSteps,
     /// Datagrams sent since this list was last emptied.
     pub sent: Vec<KnownDatagram>,
     /// Trace, where requested.
@@ -99,9 +99,9 @@ impl World {
             fault,
             now,
             agents,
-            known: Knowledge::new(),
+            knowledge: Knowledge::new(),
             attempts: Vec::new(),
-            left,
+            steps_left: left,
             sent: Vec::new(),
             log: log.then(Vec::new),
             forgets_cookies: false,
@@ -120,7 +120,7 @@ impl World {
         let mut hash = Fnv::new();
         for agent in &self.agents {
             agent.endpoint.digest(self.now, &mut hash);
-            (agent.draw_count(), &agent.made).hash(&mut hash);
+            (agent.draw_count(), &agent.used_cookies).hash(&mut hash);
             for exchange in &agent.exchanges {
                 (
                     exchange.binding,
@@ -132,7 +132,7 @@ impl World {
                     .hash(&mut hash);
             }
         }
-        self.known.hash().hash(&mut hash);
+        self.knowledge.hash().hash(&mut hash);
         self.attempts.len().hash(&mut hash);
         hash.write_u8(0);
         hash.value()
@@ -140,7 +140,7 @@ impl World {
 
     /// Requests a connection by the client.
     pub fn connect(&mut self) -> Result<(), String> {
-        self.left.connections = self.left.connections.saturating_sub(1);
+        self.steps_left.connections = self.steps_left.connections.saturating_sub(1);
         self.describe(|world| format!("the client asks for connection {}", world.attempts.len() + 1));
         let request = self.request(Trust::only(numbered_identity(2).public()));
         let handle = self.agents[CLIENT].connect(self.now, request, None);
@@ -152,7 +152,10 @@ impl World {
     pub fn connect_attacker(&mut self, id: Option<ConnectionId>) -> Result<(), String> {
         self.describe(|world| match id {
             Some(id) => {
-                format!("the attacker asks the server for a connection and calls it {}", world.known.name(id))
+                format!(
+                    "the attacker asks the server for a connection and calls it {}",
+                    world.knowledge.name(id)
+                )
             }
             None => "the attacker asks the server for a connection".to_owned(),
         });
@@ -201,7 +204,7 @@ impl World {
     }
 
     pub fn due(&self) -> Option<Time> {
-        let due = self.agents.iter().filter(|agent| agent.is_honest).map(|agent| agent.due).min();
+        let due = self.agents.iter().filter(|agent| agent.is_honest).map(|agent| agent.next_poll).min();
         due.filter(|due| *due < Time::MAX)
     }
 
@@ -246,7 +249,7 @@ impl World {
                 exchanges
                     .any(|exchange| exchange.remote == source)
                     .then_some("a hello without a cookie admitted a handshake beside its connection")
-            } else if !receiver.made.insert(cookie.to_owned()) {
+            } else if !receiver.used_cookies.insert(cookie.to_owned()) {
                 Some("a cookie admitted a second handshake")
             } else if issued.is_none_or(|issued| issued != (from, source, message.to_owned())) {
                 Some("a cookie admitted a handshake that it was not issued for")
@@ -303,7 +306,7 @@ impl World {
     }
 
     fn on_sent(&mut self, datagram: KnownDatagram, incoming: Option<(SocketAddr, &[u8])>) {
-        let sender = &mut self.agents[datagram.by];
+        let sender = &mut self.agents[datagram.sending_agent];
         sender.traffic.entry(datagram.to).or_default().1 += datagram.bytes.len() as u64;
         let mut is_kept = true;
         match Packet::read(&datagram.bytes) {
@@ -330,10 +333,14 @@ impl World {
             _ => {}
         }
         if is_kept {
-            self.known.learn(datagram.clone());
+            self.knowledge.learn(datagram.clone());
         }
         self.describe(|world| {
-            format!("    {} -> {}", world.agents[datagram.by].name, world.known.describe(&datagram.bytes))
+            format!(
+                "    {} -> {}",
+                world.agents[datagram.sending_agent].name,
+                world.knowledge.describe(&datagram.bytes)
+            )
         });
         self.sent.push(datagram);
     }
@@ -412,14 +419,15 @@ impl World {
         }
         while !self.is_settled() {
             let mut at = 0;
-            while let Some(KnownDatagram { by, from, to, bytes }) = self.sent.get(at).cloned() {
+            while let Some(KnownDatagram { sending_agent: by, from, to, bytes }) = self.sent.get(at).cloned()
+            {
                 at += 1;
                 let honest = self.agents.iter().position(|agent| agent.is_honest && agent.address == to);
                 if let Some(agent) = honest.filter(|_| self.agents[by].is_honest) {
                     self.describe(|world| {
                         format!(
                             "{} arrives at the {}",
-                            world.known.describe(&bytes),
+                            world.knowledge.describe(&bytes),
                             world.agents[agent].name
                         )
                     });
@@ -459,8 +467,8 @@ impl World {
     /// Queries every agent that answers statelessly about every connection id that the attacker has observed.
     pub fn check_ids(&mut self) -> Result<(), String> {
         for agent in [SERVER, SECOND_SERVER] {
-            for place in 0..self.known.ids.len() {
-                let id = self.known.ids[place];
+            for place in 0..self.knowledge.ids.len() {
+                let id = self.knowledge.ids[place];
                 let is_answered = self.agents[agent].resets.iter().any(
                     |reset| matches!(Packet::read(reset), Some(Packet::Reset { destination, .. }) if destination == id),
                 );
@@ -477,7 +485,7 @@ impl World {
                 result?;
                 if self.agents[agent].resets.len() > before {
                     self.describe(|world| {
-                        let (name, id) = (world.agents[agent].name, world.known.name(id));
+                        let (name, id) = (world.agents[agent].name, world.knowledge.name(id));
                         format!("the attacker asks the {name} about {id}\n    {name} -> reset of {id}")
                     });
                 }

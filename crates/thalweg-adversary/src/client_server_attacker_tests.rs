@@ -11,8 +11,8 @@ pub fn connected_world() -> World {
     let mut world = World::new(&Bounds::default(), Fault::None, false);
     world.take(AttackStep::Connect).unwrap();
     while !world.is_settled() || world.agents[CLIENT].exchanges[0].received.is_empty() {
-        let datagrams = 0..world.known.datagrams.len();
-        let new = datagrams.rev().map(|number| (number, world.known.datagrams[number].clone()));
+        let datagrams = 0..world.knowledge.datagrams.len();
+        let new = datagrams.rev().map(|number| (number, world.knowledge.datagrams[number].clone()));
         for (number, datagram) in new.collect::<Vec<_>>() {
             let to = if datagram.to == world.agents[CLIENT].address { CLIENT } else { SERVER };
             world.take(AttackStep::Deliver(number, to)).unwrap();
@@ -38,8 +38,8 @@ fn duplicate_and_unknown_messages_are_detected() {
 #[test]
 fn a_restarted_server_s_connections_are_others() {
     let mut world = connected_world();
-    world.left.restarts = 1;
-    world.left.connections = 1;
+    world.steps_left.restarts = 1;
+    world.steps_left.connections = 1;
     world.take(AttackStep::Restart).unwrap();
     world.take(AttackStep::Connect).unwrap();
     assert_eq!(world.run_without_attacker(), Ok(()));

@@ -49,7 +49,7 @@ pub enum Reason {
 type Transcript = (Vec<u8>, Result<(), Reason>);
 
 /// Cache of runs by their inputs: each takes several curve multiplications.
-pub type Memo = Rc<RefCell<HashMap<(bool, u8, PublicKey, [u8; 32], Vec<u8>, String), Transcript>>>;
+pub type RunCache = Rc<RefCell<HashMap<(bool, u8, PublicKey, [u8; 32], Vec<u8>, String), Transcript>>>;
 
 /// The two honest endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,10 +85,10 @@ pub enum PairingStep {
 }
 
 pub struct Pairing {
-    memo: Memo,
+    memo: RunCache,
     fault: Fault,
     /// Connections that the attacker may still make.
-    left: u8,
+    connections_left: u8,
     guesses: Guesses,
     /// The code is unused and still valid.
     is_good: bool,
@@ -121,7 +121,7 @@ const GUESS: &str = "8765-4321";
 
 impl Run {
     /// Advances the run with the received messages.
-    fn advance(&mut self, memo: &Memo, code: &str) {
+    fn advance(&mut self, memo: &RunCache, code: &str) {
         let PairingKeys { client, binding, .. } = self.ends;
         let key = (self.is_server, self.seed, client, binding, self.received.clone(), code.to_owned());
         let mut memo = memo.borrow_mut();
@@ -167,11 +167,11 @@ fn message_after(output: &[u8], before: usize) -> Option<Vec<u8>> {
 }
 
 impl Pairing {
-    pub fn new(bounds: &PairingBounds, fault: Fault, memo: &Memo, log: bool) -> Self {
+    pub fn new(bounds: &PairingBounds, fault: Fault, memo: &RunCache, log: bool) -> Self {
         Self {
             memo: memo.clone(),
             fault,
-            left: bounds.attempts,
+            connections_left: bounds.attempts,
             guesses: Guesses::default(),
             is_good: true,
             answered: 0,
@@ -346,7 +346,8 @@ impl System for Pairing {
 
     fn digest(&self) -> u128 {
         let mut hash = Fnv::new();
-        (self.left, self.guesses, self.is_good, self.answered, &self.joined, self.paired).hash(&mut hash);
+        (self.connections_left, self.guesses, self.is_good, self.answered, &self.joined, self.paired)
+            .hash(&mut hash);
         for run in [&self.sender, &self.receiver] {
             hash.write_u8(u8::from(run.is_some()));
             run.iter().for_each(|run| run.digest(&mut hash));
@@ -366,7 +367,7 @@ impl System for Pairing {
             steps.extend(is_free.then_some(PairingStep::SenderMeetsReceiver));
             steps.push(PairingStep::SenderMeetsAttacker);
         }
-        if is_free && self.left > 0 {
+        if is_free && self.connections_left > 0 {
             steps.push(PairingStep::AttackerMeetsReceiver);
         }
         for side in [Side::Sender, Side::Receiver] {
@@ -404,9 +405,9 @@ impl System for Pairing {
             }
             PairingStep::AttackerMeetsReceiver => {
                 self.log_line("the attacker reaches the receiver");
-                let seed = FIRST_ATTEMPT + self.left;
+                let seed = FIRST_ATTEMPT + self.connections_left;
                 self.receiver = Some(self.begin(true, 3, 2, seed, seed));
-                self.left -= 1;
+                self.connections_left -= 1;
                 Ok(())
             }
             PairingStep::Carry(to) => {

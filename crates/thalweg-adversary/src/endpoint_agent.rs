@@ -68,7 +68,7 @@ pub struct Agent {
     pub endpoint: Endpoint,
     draws: DeterministicEntropy,
     /// Time of the endpoint's next poll.
-    pub due: Time,
+    pub next_poll: Time,
     pub exchanges: Vec<Exchange>,
     /// Bytes in and out per address, and the validated addresses.
     pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
@@ -79,7 +79,7 @@ pub struct Agent {
     /// Hello answered by each issued cookie: source address, connection id, first message.
     pub issued: BTreeMap<Vec<u8>, (SocketAddr, ConnectionId, Vec<u8>)>,
     /// Cookies that led to a handshake.
-    pub made: BTreeSet<Vec<u8>>,
+    pub used_cookies: BTreeSet<Vec<u8>>,
 }
 
 impl Agent {
@@ -98,21 +98,21 @@ impl Agent {
             config,
             address,
             draws,
-            due: Time::MAX,
+            next_poll: Time::MAX,
             exchanges: Vec::new(),
             traffic: BTreeMap::new(),
             validated: BTreeSet::new(),
             resets: BTreeSet::new(),
             responses: BTreeSet::new(),
             issued: BTreeMap::new(),
-            made: BTreeSet::new(),
+            used_cookies: BTreeSet::new(),
         }
     }
 
     /// Restarts the endpoint, which loses all connection state.
     pub fn restart(&mut self, now: Time) {
         self.endpoint = Endpoint::new(now, self.config.clone(), Box::new(self.draws.clone()));
-        self.due = Time::MAX;
+        self.next_poll = Time::MAX;
         self.exchanges.iter_mut().for_each(|exchange| exchange.is_forgotten = true);
     }
 
@@ -142,14 +142,14 @@ impl Agent {
             batch.clear();
             let next = self.endpoint.poll(now, &mut batch);
             sent.extend(batch.datagrams().map(|(run, bytes)| KnownDatagram {
-                by: number,
+                sending_agent: number,
                 from: self.address,
                 to: run.destination,
                 bytes: bytes.to_vec(),
             }));
             events.extend(core::iter::from_fn(|| self.endpoint.event()));
             if let PollResult::At(at) = next {
-                self.due = at;
+                self.next_poll = at;
                 if batch.is_empty() {
                     return (sent, events);
                 }

@@ -27,7 +27,7 @@ use thalweg_sweep::{
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Sections, by number or prefix; empty for all.
-    pub only: Vec<String>,
+    pub selected_sections: Vec<String>,
     /// Reduced number of points and seeds, from the plan.
     pub quick: bool,
     /// Seeds per point; default from the plan.
@@ -97,7 +97,7 @@ struct MeasuredPoint {
     values: BTreeMap<String, String>,
     command: String,
     /// Values by scheme, claim of the sweep, and seed.
-    of: Vec<Vec<Vec<Option<f64>>>>,
+    claim_values: Vec<Vec<Vec<Option<f64>>>>,
     /// Number of distinct runs, by scheme.
     different: Vec<u32>,
     has_failed: bool,
@@ -118,7 +118,8 @@ impl Assessment<'_> {
         mut engine: Option<&mut Engine<'_>>,
         mut tick: impl FnMut(Status),
     ) -> Result<Document, AssessError> {
-        let sections = self.plan.sections_matching(&self.choice.only).map_err(AssessError::Invalid)?;
+        let sections =
+            self.plan.sections_matching(&self.choice.selected_sections).map_err(AssessError::Invalid)?;
         self.plan.check_margins(self.margins).map_err(AssessError::Invalid)?;
         let needs_routers = self.check()?;
         let schemes = self.schemes();
@@ -150,8 +151,8 @@ impl Assessment<'_> {
         for ((name, _), sweep) in files.iter().zip(&sweeps) {
             let before = status;
             let made = sweep.run(store, engine.as_deref_mut(), |now| {
-                status.done = before.done + now.done;
-                status.found = before.found + now.found;
+                status.finished_runs = before.finished_runs + now.finished_runs;
+                status.stored_runs = before.stored_runs + now.stored_runs;
                 status.failed = before.failed + now.failed;
                 tick(status);
             });
@@ -326,7 +327,7 @@ impl Assessment<'_> {
             MeasuredPoint {
                 values: values_of(sweep, first),
                 command: self.command(sweep, first, sweep.seed),
-                of,
+                claim_values: of,
                 different,
                 inapplicable,
                 has_failed: made[first..first + schemes.len()].iter().any(|made| !made.is_finished),
@@ -373,8 +374,8 @@ impl Assessment<'_> {
         let absolute = claim_decisions::correct_for_multiplicity(&absolute.collect::<Vec<_>>());
         let verdict = |test: Option<Test>, has_gaps: bool| match test {
             None => Verdict::NotEvaluated,
-            Some(test) if test.beyond < claim_decisions::LEVEL => Verdict::DoesNotHold,
-            Some(test) if test.within < claim_decisions::LEVEL && !has_gaps => Verdict::Holds,
+            Some(test) if test.beyond < claim_decisions::SIGNIFICANCE_LEVEL => Verdict::DoesNotHold,
+            Some(test) if test.within < claim_decisions::SIGNIFICANCE_LEVEL && !has_gaps => Verdict::Holds,
             Some(_) => Verdict::NotDecided,
         };
         let (mut numbers, mut points) = (0.., points.into_iter());
@@ -438,18 +439,21 @@ impl Assessment<'_> {
             .map(|reference| {
                 let test = |point: &&MeasuredPoint| match band.is_relative() {
                     _ if point.inapplicable[number] => None,
-                    true => {
-                        claim_decisions::test_point(&point.of[0][number], &point.of[reference][number], band)
-                    }
-                    false => claim_decisions::test_point(&point.of[reference][number], &[], band),
+                    true => claim_decisions::test_point(
+                        &point.claim_values[0][number],
+                        &point.claim_values[reference][number],
+                        band,
+                    ),
+                    false => claim_decisions::test_point(&point.claim_values[reference][number], &[], band),
                 };
                 measured.iter().map(test).collect()
             })
             .collect();
         if !band.is_relative() {
             let known = |point: &&MeasuredPoint| !point.inapplicable[number];
-            let subject =
-                |point: &&MeasuredPoint| claim_decisions::test_point(&point.of[0][number], &[], band);
+            let subject = |point: &&MeasuredPoint| {
+                claim_decisions::test_point(&point.claim_values[0][number], &[], band)
+            };
             tests.push(
                 measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(subject)).collect(),
             );
@@ -457,10 +461,10 @@ impl Assessment<'_> {
         let subject = if band.is_relative() { tests.first() } else { tests.last() };
         let outcomes = claim_decisions::claim_outcomes(subject.map_or(&[], Vec::as_slice));
         let point = |(point, outcome): (&&MeasuredPoint, ClaimOutcome)| {
-            let subject = &point.of[0][number];
+            let subject = &point.claim_values[0][number];
             let mean = estimate_mean(subject);
             let references = self.plan.references.iter().zip(places()).map(|(scheme, place)| {
-                let other = &point.of[place][number];
+                let other = &point.claim_values[place][number];
                 let difference = paired_difference(other, subject);
                 ReferenceResults {
                     scheme: scheme.clone(),

@@ -22,7 +22,7 @@ pub struct AssessmentPlan {
     /// Seeds per point.
     pub replications: u32,
     /// Settings of a quick assessment.
-    pub quick: Quick,
+    pub quick: QuickPlan,
     /// Sections in order.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,
@@ -31,7 +31,7 @@ pub struct AssessmentPlan {
 /// Settings of a quick assessment: fewer seeds and points.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Quick {
+pub struct QuickPlan {
     /// Seeds per point.
     pub replications: u32,
     /// Points per sweep.

@@ -20,7 +20,7 @@ use crate::equivalence_margins::Band;
 use thalweg_report::statistics::{Estimate, holm, mean, student_p};
 
 /// Significance level of the tests.
-pub const LEVEL: f64 = 0.05;
+pub const SIGNIFICANCE_LEVEL: f64 = 0.05;
 
 /// P-values of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,8 +99,8 @@ pub fn claim_outcomes(tests: &[Option<Test>]) -> Vec<ClaimOutcome> {
     let count = tests.iter().flatten().count() as f64;
     let outcome = |test: &Option<Test>| match test {
         None => ClaimOutcome::NoResult,
-        Some(test) if test.beyond * count < LEVEL => ClaimOutcome::DoesNotHold,
-        Some(test) if test.within < LEVEL => ClaimOutcome::Holds,
+        Some(test) if test.beyond * count < SIGNIFICANCE_LEVEL => ClaimOutcome::DoesNotHold,
+        Some(test) if test.within < SIGNIFICANCE_LEVEL => ClaimOutcome::Holds,
         Some(_) => ClaimOutcome::NotDecided,
     };
     tests.iter().map(outcome).collect()
@@ -149,11 +149,11 @@ mod tests {
     fn identical_values_are_within_the_margin_without_a_test() {
         let values = some(&[10.0, 12.0, 11.0]);
         let same = test_point(&values, &values, TENTH).unwrap();
-        assert!(same.within < LEVEL, "{same:?}");
+        assert!(same.within < SIGNIFICANCE_LEVEL, "{same:?}");
         let zero = some(&[0.0, 0.0]);
         assert_eq!(test_point(&zero, &zero, Band::NotAbove { share: 0.1, floor: 0.0 }).unwrap().within, 0.0);
         let half = some(&[5.0, 6.0, 5.5]);
-        assert!(test_point(&half, &values, TENTH).unwrap().beyond < LEVEL);
+        assert!(test_point(&half, &values, TENTH).unwrap().beyond < SIGNIFICANCE_LEVEL);
         assert_eq!(test_point(&some(&[1.0]), &some(&[1.0]), TENTH), None);
     }
 

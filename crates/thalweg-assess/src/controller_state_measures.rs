@@ -108,10 +108,10 @@ impl StateMeasure {
     pub fn value(&self, run: &Run, flow: &Flow) -> Option<f64> {
         let visits: Vec<(usize, &StateVisit)> = self.selected_visits(&flow.states);
         if let Some(next) = &self.next {
-            let ended: Vec<&StateVisit> =
+            let next_visits: Vec<&StateVisit> =
                 visits.iter().filter_map(|(place, _)| flow.states.get(place + 1)).collect();
-            let followed = ended.iter().filter(|visit| next.contains(&visit.state)).count();
-            return (!ended.is_empty()).then(|| followed as f64 / ended.len() as f64);
+            let followed = next_visits.iter().filter(|visit| next.contains(&visit.state)).count();
+            return (!next_visits.is_empty()).then(|| followed as f64 / next_visits.len() as f64);
         }
         let Some(name) = &self.value else { return Some(visits.len() as f64) };
         let values = visits.iter().filter_map(|(_, visit)| {

@@ -30,7 +30,8 @@ impl Assessment<'_> {
     ///
     /// The plan or the scheme is invalid.
     pub fn sample(&self, max: usize) -> Result<Vec<LivePoint>, AssessError> {
-        let sections = self.plan.sections_matching(&self.choice.only).map_err(AssessError::Invalid)?;
+        let sections =
+            self.plan.sections_matching(&self.choice.selected_sections).map_err(AssessError::Invalid)?;
         let schemes = [self.scheme];
         let mut all = Vec::new();
         for (name, file) in self.sweeps(&sections, &schemes)? {

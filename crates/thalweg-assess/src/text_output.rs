@@ -77,7 +77,7 @@ pub(crate) fn format_point(claim: &ClaimResults, point: &PointResults, style: St
 /// Formats a relative difference with its 95 % interval: in percent, or from three times the reference as a factor with two
 /// significant digits.
 fn format_relative_difference(difference: f64, half: Option<f64>, style: Style) -> String {
-    if difference < FACTOR - 1.0 {
+    if difference < MIN_FACTOR - 1.0 {
         let half = half.map(|half| format!(" ({} {:.1} %)", style.plus_minus(), 100.0 * half));
         return format!(", {:+.1} %{}", 100.0 * difference, half.unwrap_or_default());
     }
@@ -89,7 +89,7 @@ fn format_relative_difference(difference: f64, half: Option<f64>, style: Style) 
 }
 
 /// Value over that of the reference from which differences are factors.
-const FACTOR: f64 = 3.0;
+const MIN_FACTOR: f64 = 3.0;
 
 /// Formats a claim with its verdict, the number of points and the worst of them.
 pub fn claim_line(claim: &ClaimResults, style: Style) -> String {

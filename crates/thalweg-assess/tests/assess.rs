@@ -307,7 +307,7 @@ fn differing_default_options_are_warned_of_before_verdicts() {
 fn errors_are_reported_before_the_first_run() {
     let folder = temporary_path("assess-mistakes");
     let fault = |scheme: &str, only: &str| {
-        let choice = Choice { only: vec![only.to_owned()], ..Choice::default() };
+        let choice = Choice { selected_sections: vec![only.to_owned()], ..Choice::default() };
         match assess(&folder, "runs", scheme, &choice, 1).unwrap_err() {
             AssessError::Scheme(found) | AssessError::Scenario(found) => format!("{found:?}"),
             AssessError::Invalid(why) => why,

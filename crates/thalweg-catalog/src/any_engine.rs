@@ -2,7 +2,7 @@
 
 use crate::any_pdu::AnyPdu;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::external_family::{Carries, ExternalEnd};
+use crate::external_family::{ExternalEnd, ExternalPayload};
 use crate::family_list::families;
 use crate::protocol_family::Family;
 use thalweg_proto::congestion::Any;
@@ -83,7 +83,7 @@ macro_rules! engines {
             Listener(Box<Listener<AnyEngine<P>>>),
         }
 
-        impl<P: Carries> AnyEngine<P> {
+        impl<P: ExternalPayload> AnyEngine<P> {
             /// Creates the sender of a new connection, with `stream` as the source of its
             /// [draws](crate::protocol_family::EndNeeds::random).
             pub fn sender(ends: &EndpointConfigs, stream: Option<RandomStream>) -> Self {

@@ -7,13 +7,13 @@ use core::ops::Range;
 use thalweg_proto::Ecn;
 use thalweg_proto::handshake;
 use thalweg_proto::payload::{Length, Payload, Slice};
-use thalweg_proto::pdu::{COMPACT, Captured, Compact, DataUnit, SegmentStep, Wire};
+use thalweg_proto::pdu::{COMPACT, CapturedBytes, CompactPdu, DataUnit, SegmentStep, Wire};
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 
 /// A compact PDU that fits into a simulated packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Packed {
+pub struct PackedBytes {
     family: Number,
     bytes: [u8; COMPACT],
 }
@@ -37,7 +37,7 @@ macro_rules! pdus {
             External(ExternalPdu<P>),
         }
 
-        /// The families of [`Packed`] PDUs.
+        /// The families of [`PackedBytes`] PDUs.
         #[derive(Clone, Copy, Debug)]
         #[repr(u8)]
         enum Number {
@@ -61,22 +61,22 @@ macro_rules! pdus {
         impl AnyPdu<Length> {
             /// Packs the PDU, if it fits. Not used for the window transport.
             #[inline(never)]
-            pub fn pack(&self) -> Option<Packed> {
+            pub fn pack(&self) -> Option<PackedBytes> {
                 match self {
                     $(Self::$Family(pdu) => {
-                        Some(Packed { family: Number::$Family, bytes: pdu.pack()? })
+                        Some(PackedBytes { family: Number::$Family, bytes: pdu.pack()? })
                     })+
-                    Self::Handshake(pdu) => Some(Packed { family: Number::Handshake, bytes: pdu.pack()? }),
+                    Self::Handshake(pdu) => Some(PackedBytes { family: Number::Handshake, bytes: pdu.pack()? }),
                     Self::Window(_) | Self::Feedback(_) | Self::External(_) => None,
                 }
             }
 
             /// Returns the packed PDU.
             #[inline(never)]
-            pub fn unpack(packed: Packed) -> Self {
+            pub fn unpack(packed: PackedBytes) -> Self {
                 match packed.family {
-                    $(Number::$Family => Self::$Family(Compact::unpack(packed.bytes)),)+
-                    Number::Handshake => Self::Handshake(Compact::unpack(packed.bytes)),
+                    $(Number::$Family => Self::$Family(CompactPdu::unpack(packed.bytes)),)+
+                    Number::Handshake => Self::Handshake(CompactPdu::unpack(packed.bytes)),
                 }
             }
         }
@@ -191,7 +191,7 @@ impl<P: Payload> DataUnit<P> for AnyPdu<P> {
         each!(self, pdu => DataUnit::<P>::segment_step(pdu), feedback => None)
     }
 
-    fn captured(&self, connection: u32) -> Captured {
-        each!(self, pdu => DataUnit::<P>::captured(pdu, connection), feedback => Captured::default())
+    fn captured(&self, connection: u32) -> CapturedBytes {
+        each!(self, pdu => DataUnit::<P>::captured(pdu, connection), feedback => CapturedBytes::default())
     }
 }

@@ -5,7 +5,7 @@
 //! [`defaults_reference`] lists all such options.
 
 use crate::explicit_values::Values;
-use crate::option_keys::{Environment, Key, Live, PRESET};
+use crate::option_keys::{Environment, Key, LiveDifference, PRESET};
 use crate::option_values::Value;
 use crate::scheme_description::SchemeDescription;
 use crate::schemes::{SCHEMES, window, window_presets};
@@ -13,7 +13,7 @@ use core::fmt::Write as _;
 
 /// A scheme in a comparison.
 #[derive(Clone, Copy, Debug)]
-pub struct Compared<'a> {
+pub struct ComparedScheme<'a> {
     /// The scheme's name in outputs, possibly with options.
     pub name: &'a str,
     /// The description.
@@ -26,7 +26,7 @@ pub struct Compared<'a> {
     pub reorders: bool,
 }
 
-impl<'a> Compared<'a> {
+impl<'a> ComparedScheme<'a> {
     /// Returns a scheme whose application sends all the time, on a path that keeps the order of packets.
     pub fn new(name: &'a str, description: &'static SchemeDescription, values: &'a Values) -> Self {
         Self { name, description, values, pauses: false, reorders: false }
@@ -58,7 +58,7 @@ impl DefaultDifference {
 ///
 /// A preset sets many options. If only some schemes have one, it comes first, followed by the options that differ without
 /// it, and those that differ in any case.
-pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
+pub fn default_differences(schemes: &[ComparedScheme<'_>]) -> Vec<DefaultDifference> {
     if schemes.len() < 2 {
         return Vec::new();
     }
@@ -67,8 +67,8 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
     };
     let mut values: Vec<Values> = schemes.iter().map(|of| of.values.clone()).collect();
     takers.iter().for_each(|&number| values[number].set_value(PRESET, level));
-    let with: Vec<Compared<'_>> =
-        schemes.iter().zip(&values).map(|(of, values)| Compared { values, ..*of }).collect();
+    let with: Vec<ComparedScheme<'_>> =
+        schemes.iter().zip(&values).map(|(of, values)| ComparedScheme { values, ..*of }).collect();
     let remaining = option_differences(&with);
     let mut removed = option_differences(schemes);
     removed.retain(|of| remaining.iter().all(|other| other.option != of.option));
@@ -77,10 +77,10 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
 }
 
 /// Returns the preset of some schemes that others lack and accept, its value, and the numbers of the latter.
-fn preset_difference(schemes: &[Compared<'_>]) -> Option<(DefaultDifference, Value, Vec<usize>)> {
-    let preset = |of: &Compared<'_>| of.values.explicit_value(PRESET);
+fn preset_difference(schemes: &[ComparedScheme<'_>]) -> Option<(DefaultDifference, Value, Vec<usize>)> {
+    let preset = |of: &ComparedScheme<'_>| of.values.explicit_value(PRESET);
     let takers = |level: Value| -> Vec<usize> {
-        let takes = |of: &Compared<'_>| {
+        let takes = |of: &ComparedScheme<'_>| {
             let key = of.description.keys.find(PRESET).filter(|_| preset(of).is_none());
             key.is_some_and(|key| accepts_value(of.description, of.values, key, level))
         };
@@ -96,9 +96,9 @@ fn preset_difference(schemes: &[Compared<'_>]) -> Option<(DefaultDifference, Val
 
 /// Returns the unset options whose defaults differ. Values of presets count as set if all schemes that could have a
 /// preset have one.
-fn option_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
+fn option_differences(schemes: &[ComparedScheme<'_>]) -> Vec<DefaultDifference> {
     let pauses = schemes.iter().any(|of| of.pauses);
-    let has_preset = |of: &Compared<'_>| of.values.explicit_value(PRESET).is_some();
+    let has_preset = |of: &ComparedScheme<'_>| of.values.explicit_value(PRESET).is_some();
     let in_family = || schemes.iter().filter(|of| of.description.keys.find(PRESET).is_some());
     let are_presets_chosen = in_family().all(has_preset);
     let mut seen: Vec<&Key> = Vec::new();
@@ -118,8 +118,8 @@ fn option_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
         if is_same(&at_default) {
             continue;
         }
-        let is_inherent = |of: &Compared<'_>| {
-            Reason::find(of.description.name, key.name).is_some_and(|reason| reason.bond != Bond::Loose)
+        let is_inherent = |of: &ComparedScheme<'_>| {
+            Reason::find(of.description.name, key.name).is_some_and(|reason| reason.bond != DefaultRelation::Loose)
         };
         // An inherent value has no alternative.
         let inherent = at_default.iter().filter(|&&number| is_inherent(&schemes[number])).filter_map(value);
@@ -159,7 +159,7 @@ struct ValueInUse {
 }
 
 impl ValueInUse {
-    fn new(of: &Compared<'_>, key: &Key) -> Self {
+    fn new(of: &ComparedScheme<'_>, key: &Key) -> Self {
         let accepts = |value| accepts_value(of.description, of.values, key, value);
         match of.values.get(key.name) {
             Some(Value::Switch(on)) => {
@@ -177,7 +177,7 @@ impl ValueInUse {
     /// Returns the value of a scheme that has the option, uses its default, and could have another value, or has one that
     /// others can share and that matters for an application that `pauses`; `None` for other schemes. Values of presets are no
     /// defaults if `are_presets_chosen`.
-    fn of_default(of: &Compared<'_>, key: &Key, pauses: bool, are_presets_chosen: bool) -> Option<Self> {
+    fn of_default(of: &ComparedScheme<'_>, key: &Key, pauses: bool, are_presets_chosen: bool) -> Option<Self> {
         let is_there = |own: &&Key| match of.values.environment() {
             Environment::Simulated => own.is_simulated(),
             Environment::Live => own.is_live(),
@@ -187,9 +187,9 @@ impl ValueInUse {
             || are_presets_chosen && of.values.preset_value(key.name).is_some();
         let is_inherent =
             Reason::find(of.description.name, key.name).is_some_and(|reason| match reason.bond {
-                Bond::Loose => false,
-                Bond::Inherent => true,
-                Bond::InherentShareable => !pauses,
+                DefaultRelation::Loose => false,
+                DefaultRelation::Inherent => true,
+                DefaultRelation::InherentShareable => !pauses,
             });
         if is_set || is_inherent {
             return None;
@@ -200,13 +200,13 @@ impl ValueInUse {
 
 /// Returns the loss repair of each scheme on a path that reorders packets, where it differs and no option equalises it:
 /// the schemes have different transports. Reordered packets look like lost ones to some transports and not to others.
-pub fn repair_differences(schemes: &[Compared<'_>]) -> Vec<(String, String)> {
-    let transport = |of: &Compared<'_>| match of.description.traits {
+pub fn repair_differences(schemes: &[ComparedScheme<'_>]) -> Vec<(String, String)> {
+    let transport = |of: &ComparedScheme<'_>| match of.description.traits {
         traits if !traits.is_reliable => "none".to_owned(),
         traits if traits.is_window() => "of the window transport".to_owned(),
         traits => format!("of {}", traits.transport),
     };
-    let repair = |of: &Compared<'_>| {
+    let repair = |of: &ComparedScheme<'_>| {
         let options = ["recovery", "rack"].iter().filter_map(|option| {
             let value = of.values.get(option).filter(|_| of.description.traits.is_window())?;
             Some(format!("{option}={value}"))
@@ -229,7 +229,7 @@ pub fn environment_differences(
     live: &Values,
 ) -> Vec<(&'static str, [Option<Value>; 2])> {
     let is_comparable = |key: &&Key| {
-        let from_path = matches!(key.live, Live::Path(_)) && live.explicit_value(key.name).is_none();
+        let from_path = matches!(key.live, LiveDifference::Path(_)) && live.explicit_value(key.name).is_none();
         key.is_simulated() && key.is_live() && !from_path
     };
     let keys = description.keys.flat().filter(is_comparable);
@@ -256,8 +256,8 @@ fn of_hosts(key: &Key) -> Option<Value> {
 /// Returns the default on real paths.
 fn of_live(key: &Key) -> Option<Value> {
     match key.live {
-        Live::Default { value, .. } => key.kind.read(value).ok(),
-        Live::Same | Live::Path(_) | Live::Absent(_) | Live::Only(_) => None,
+        LiveDifference::Default { value, .. } => key.kind.read(value).ok(),
+        LiveDifference::Same | LiveDifference::Path(_) | LiveDifference::Absent(_) | LiveDifference::Only(_) => None,
     }
 }
 
@@ -276,12 +276,12 @@ struct Reason {
     /// The schemes; empty for all that no other entry names.
     schemes: &'static [&'static str],
     why: &'static str,
-    bond: Bond,
+    bond: DefaultRelation,
 }
 
 /// Relation of a scheme to its own default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bond {
+enum DefaultRelation {
     /// The scheme can have another value.
     Loose,
     /// The value defines the scheme, or no other value is possible: not a difference to remove.
@@ -292,15 +292,15 @@ enum Bond {
 
 impl Reason {
     const fn new(option: &'static str, schemes: &'static [&'static str], why: &'static str) -> Self {
-        Self { option, schemes, why, bond: Bond::Loose }
+        Self { option, schemes, why, bond: DefaultRelation::Loose }
     }
 
     const fn inherent(self) -> Self {
-        Self { bond: Bond::Inherent, ..self }
+        Self { bond: DefaultRelation::Inherent, ..self }
     }
 
     const fn inherent_but_for_pauses(self) -> Self {
-        Self { bond: Bond::InherentShareable, ..self }
+        Self { bond: DefaultRelation::InherentShareable, ..self }
     }
 
     /// Returns the reason for the option of a scheme: an entry that names it, else the entry for all others.
@@ -312,13 +312,13 @@ impl Reason {
 }
 
 /// The schemes that predate selective acknowledgement.
-const OLD: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed"];
+const PRE_SACK_SCHEMES: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed"];
 
 /// The reasons for all defaults that differ from the default of most schemes.
 const REASONS: &[Reason] = &[
     Reason::new(
         "recovery",
-        OLD,
+        PRE_SACK_SCHEMES,
         "Its transport predates selective acknowledgement (RFC 2018) and retransmits by go-back-N.",
     ),
     Reason::new("recovery", &["seif"], "The thesis repairs one packet at a time."),
@@ -366,15 +366,15 @@ const REASONS: &[Reason] = &[
 ];
 
 /// An option with the default of most schemes that share it, and the schemes with another default.
-struct Shared {
+struct SharedDefaults {
     key: &'static Key,
     common: Option<Value>,
     others: Vec<(&'static str, Option<Value>)>,
 }
 
 /// Returns the options with different defaults among the built-in schemes.
-fn differing_builtin_options() -> Vec<Shared> {
-    let mut found: Vec<Shared> = Vec::new();
+fn differing_builtin_options() -> Vec<SharedDefaults> {
+    let mut found: Vec<SharedDefaults> = Vec::new();
     for key in SCHEMES.iter().flat_map(|of| of.keys.flat()).filter(|key| key.is_simulated()) {
         if found.iter().any(|of| of.key.name == key.name && of.key.has_same_meaning(key)) {
             continue;
@@ -388,7 +388,7 @@ fn differing_builtin_options() -> Vec<Shared> {
         // Of equally common values, the first one.
         let common = with.iter().rev().map(|(_, value)| *value).max_by_key(count).flatten();
         let others = with.iter().filter(|(_, value)| *value != common).copied().collect();
-        found.push(Shared { key, common, others });
+        found.push(SharedDefaults { key, common, others });
     }
     found.retain(|of| !of.others.is_empty());
     found
@@ -400,7 +400,7 @@ pub fn defaults_reference() -> String {
         "| option | default | of | reason | can be equalised |\n| --- | --- | --- | --- | --- |\n",
     );
     let quoted = |value: Option<Value>| value.map_or("unset".to_owned(), |value| format!("`{value}`"));
-    for Shared { key, common, others } in differing_builtin_options() {
+    for SharedDefaults { key, common, others } in differing_builtin_options() {
         let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, quoted(common));
         for reason in REASONS.iter().filter(|reason| reason.option == key.name) {
             let is_of = |name: &str| Reason::find(name, key.name).is_some_and(|of| core::ptr::eq(of, reason));
@@ -413,9 +413,9 @@ pub fn defaults_reference() -> String {
                 let of = others.iter().filter(|(name, own)| own == value && is_of(name));
                 let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
                 let levelled = match reason.bond {
-                    Bond::InherentShareable => "by the others, if workloads pause",
-                    Bond::Inherent => "belongs to the scheme",
-                    Bond::Loose => "yes",
+                    DefaultRelation::InherentShareable => "by the others, if workloads pause",
+                    DefaultRelation::Inherent => "belongs to the scheme",
+                    DefaultRelation::Loose => "yes",
                 };
                 let _ = writeln!(
                     out,
@@ -445,10 +445,10 @@ mod tests {
         let read = |text: &&str| Registry::default().read_scheme(text, Environment::Simulated).unwrap();
         let read: Vec<(&SchemeDescription, Values)> = texts.iter().map(read).collect();
         let schemes = texts.iter().zip(&read);
-        let schemes: Vec<Compared<'_>> = schemes
-            .map(|(name, (description, values))| Compared {
+        let schemes: Vec<ComparedScheme<'_>> = schemes
+            .map(|(name, (description, values))| ComparedScheme {
                 pauses,
-                ..Compared::new(name, description, values)
+                ..ComparedScheme::new(name, description, values)
             })
             .collect();
         default_differences(&schemes)
@@ -535,10 +535,10 @@ mod tests {
             let read = |text: &&str| Registry::default().read_scheme(text, Environment::Simulated).unwrap();
             let read: Vec<(&SchemeDescription, Values)> = texts.iter().map(read).collect();
             let schemes = texts.iter().zip(&read);
-            let schemes: Vec<Compared<'_>> = schemes
-                .map(|(name, (description, values))| Compared {
+            let schemes: Vec<ComparedScheme<'_>> = schemes
+                .map(|(name, (description, values))| ComparedScheme {
                     reorders,
-                    ..Compared::new(name, description, values)
+                    ..ComparedScheme::new(name, description, values)
                 })
                 .collect();
             repair_differences(&schemes)
@@ -568,14 +568,14 @@ mod tests {
         assert_eq!(found(&["bbr", "thalweg"]), [level("ecn", "true")]);
     }
 
-    /// Live, all window schemes have RACK; of the simulated and the live CUBIC only the latter has it.
+    /// LiveDifference, all window schemes have RACK; of the simulated and the live CUBIC only the latter has it.
     #[test]
     fn defaults_of_real_paths_are_compared_with_each_other_and_with_simulated_ones() {
         let read = |name, place| Registry::default().read_scheme(name, place).unwrap();
         let live = ["cubic", "bbr"].map(|name| (name, read(name, Environment::Live)));
-        let live: Vec<Compared<'_>> = live
+        let live: Vec<ComparedScheme<'_>> = live
             .iter()
-            .map(|(name, (description, values))| Compared::new(name, description, values))
+            .map(|(name, (description, values))| ComparedScheme::new(name, description, values))
             .collect();
         assert!(default_differences(&live).iter().all(|of| of.option != "rack"));
         let between = |text| {
@@ -639,7 +639,7 @@ mod tests {
     #[test]
     fn every_scheme_specific_default_has_a_reason() {
         let mut listed: Vec<(&str, &str)> = Vec::new();
-        for Shared { key, others, .. } in differing_builtin_options() {
+        for SharedDefaults { key, others, .. } in differing_builtin_options() {
             for (scheme, value) in others {
                 assert!(Reason::find(scheme, key.name).is_some(), "`{}` of {scheme} is {value:?}", key.name);
                 listed.push((key.name, scheme));

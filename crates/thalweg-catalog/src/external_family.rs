@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use thalweg_proto::endpoint::{End, EndCounters, Notice};
 use thalweg_proto::payload::{Length, Payload, Slice};
-use thalweg_proto::pdu::{Captured, DataUnit, SegmentStep, Wire};
+use thalweg_proto::pdu::{CapturedBytes, DataUnit, SegmentStep, Wire};
 use thalweg_proto::transport::{
     Command, ComponentKind, CongestionState, ContractViolation, Event, Failure, Input, Limit, ReceiverCounts,
     SenderStats, ViolationKind,
@@ -30,7 +30,7 @@ use thalweg_proto::{Ecn, Output};
 const MAX_AT_ONCE: u32 = 1 << 17;
 
 /// A family of another crate, represented by the configuration of both ends.
-pub struct ExternalFamily(Box<dyn Configured>);
+pub struct ExternalFamily(Box<dyn ErasedFamily>);
 
 impl fmt::Debug for ExternalFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +51,7 @@ impl PartialEq for ExternalFamily {
 }
 
 /// A family with `Send` engines and PDUs with a wire format: any family made of plain data.
-pub trait Open:
+pub trait OpenFamily:
     Family<
         Pdu<Length>: Send + Sync + 'static,
         Pdu<Slice>: Wire + Send + Sync + 'static,
@@ -63,7 +63,7 @@ pub trait Open:
 {
 }
 
-impl<F> Open for F where
+impl<F> OpenFamily for F where
     F: Family<
             Pdu<Length>: Send + Sync + 'static,
             Pdu<Slice>: Wire + Send + Sync + 'static,
@@ -77,7 +77,7 @@ impl<F> Open for F where
 
 impl ExternalFamily {
     /// Wraps the family of `config`.
-    pub fn new(config: impl Open) -> Self {
+    pub fn new(config: impl OpenFamily) -> Self {
         Self(Box::new(config))
     }
 
@@ -103,31 +103,31 @@ impl ExternalFamily {
 }
 
 /// Type-erased [`Family`].
-trait Configured: Properties {
+trait ErasedFamily: Properties {
     fn name(&self) -> &'static str;
-    fn boxed(&self) -> Box<dyn Configured>;
-    fn equals(&self, other: &dyn Configured) -> bool;
+    fn boxed(&self) -> Box<dyn ErasedFamily>;
+    fn equals(&self, other: &dyn ErasedFamily) -> bool;
     fn as_any(&self) -> &dyn Any;
     fn properties(&self) -> &dyn Properties;
     fn properties_mut(&mut self) -> &mut dyn Properties;
-    fn ends_of_lengths(&self) -> Makers<'_, Length>;
-    fn ends_of_bytes(&self) -> Makers<'_, Slice>;
+    fn ends_of_lengths(&self) -> EngineConstructors<'_, Length>;
+    fn ends_of_bytes(&self) -> EngineConstructors<'_, Slice>;
 }
 
 /// Constructors of a sender, a receiver, and a PDU from bytes.
-type Makers<'a, P> =
+type EngineConstructors<'a, P> =
     (Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Decode<P>);
 
 type Decode<P> = fn(Slice) -> Option<ExternalPdu<P>>;
 
-impl<F: Open> Configured for F {
+impl<F: OpenFamily> ErasedFamily for F {
     fn name(&self) -> &'static str {
         F::NAME
     }
-    fn boxed(&self) -> Box<dyn Configured> {
+    fn boxed(&self) -> Box<dyn ErasedFamily> {
         Box::new(self.clone())
     }
-    fn equals(&self, other: &dyn Configured) -> bool {
+    fn equals(&self, other: &dyn ErasedFamily) -> bool {
         other.as_any().downcast_ref::<F>().is_some_and(|other| self == other)
     }
     fn as_any(&self) -> &dyn Any {
@@ -139,13 +139,13 @@ impl<F: Open> Configured for F {
     fn properties_mut(&mut self) -> &mut dyn Properties {
         self
     }
-    fn ends_of_lengths(&self) -> Makers<'_, Length> {
+    fn ends_of_lengths(&self) -> EngineConstructors<'_, Length> {
         let sender = || -> Box<dyn AnyEnd<Length>> { Box::new(TypedEngine(self.sender::<Length>(), None)) };
         let receiver =
             || -> Box<dyn AnyEnd<Length>> { Box::new(TypedEngine(self.receiver::<Length>(), None)) };
         (Box::new(sender), Box::new(receiver), |_| None)
     }
-    fn ends_of_bytes(&self) -> Makers<'_, Slice> {
+    fn ends_of_bytes(&self) -> EngineConstructors<'_, Slice> {
         let encode: Encode<F::Pdu<Slice>> = Some(Wire::encode);
         let sender =
             move || -> Box<dyn AnyEnd<Slice>> { Box::new(TypedEngine(self.sender::<Slice>(), encode)) };
@@ -159,7 +159,7 @@ impl<F: Open> Configured for F {
 }
 
 /// A payload supported by engines of other crates: lengths in simulations, bytes on real paths.
-pub trait Carries: ControllerPayload {
+pub trait ExternalPayload: ControllerPayload {
     #[doc(hidden)]
     fn external_sender(of: &ExternalFamily) -> ExternalEnd<Self>;
     #[doc(hidden)]
@@ -168,7 +168,7 @@ pub trait Carries: ControllerPayload {
 
 macro_rules! carries {
     ($Payload:ty: $ends:ident) => {
-        impl Carries for $Payload {
+        impl ExternalPayload for $Payload {
             fn external_sender(of: &ExternalFamily) -> ExternalEnd<Self> {
                 let (sender, _, decode) = of.0.$ends();
                 ExternalEnd::new(of.name(), sender, decode)
@@ -212,7 +212,7 @@ trait ErasedUnit<P: Payload>: fmt::Debug + Send + Sync {
     fn description(&self) -> String;
     fn is_repeated(&self) -> Option<bool>;
     fn code(&self) -> u8;
-    fn captured(&self, connection: u32) -> Captured;
+    fn captured(&self, connection: u32) -> CapturedBytes;
 }
 
 impl<U: fmt::Debug> fmt::Debug for Unit<U> {
@@ -260,7 +260,7 @@ impl<P: Payload, U: DataUnit<P> + Send + Sync + 'static> ErasedUnit<P> for Unit<
     fn code(&self) -> u8 {
         self.0.code()
     }
-    fn captured(&self, connection: u32) -> Captured {
+    fn captured(&self, connection: u32) -> CapturedBytes {
         self.0.captured(connection)
     }
 }
@@ -356,8 +356,8 @@ impl<P: Payload> DataUnit<P> for ExternalPdu<P> {
     fn segment_step(&self) -> Option<SegmentStep> {
         self.step
     }
-    fn captured(&self, connection: u32) -> Captured {
-        catch_panic(Captured::default, || self.unit.captured(connection))
+    fn captured(&self, connection: u32) -> CapturedBytes {
+        catch_panic(CapturedBytes::default, || self.unit.captured(connection))
     }
 }
 
@@ -499,7 +499,7 @@ impl<P: Payload> ExternalEnd<P> {
         }
         Output::Event(Event::Failed(Failure::ContractViolation(ContractViolation {
             component: ComponentKind::Engine,
-            by: self.name,
+            name: self.name,
             kind,
         })))
     }

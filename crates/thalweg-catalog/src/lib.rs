@@ -32,18 +32,18 @@ pub mod schemes;
 pub mod spelling_suggestions;
 
 pub use any_engine::{AnyEngine, AnyOutput, Visit};
-pub use any_pdu::{AnyPdu, Packed};
+pub use any_pdu::{AnyPdu, PackedBytes};
 pub use default_differences::{
-    Compared, DefaultDifference, default_differences, defaults_reference, environment_differences,
+    ComparedScheme, DefaultDifference, default_differences, defaults_reference, environment_differences,
     repair_differences,
 };
 pub use discipline_description::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
 pub use endpoint_configs::EndpointConfigs;
 pub use explicit_values::{Field, KeyBoundConfig, Values};
-pub use external_family::{Carries, ExternalEnd, ExternalFamily, ExternalPdu, Open};
+pub use external_family::{ExternalEnd, ExternalFamily, ExternalPayload, ExternalPdu, OpenFamily};
 pub use live_option_reference::live_reference;
-pub use option_keys::{ConfigError, Environment, Key, Keys, Kind, Live, Preset, Table};
+pub use option_keys::{ConfigError, Environment, Key, Keys, Kind, LiveDifference, Preset, Table};
 pub use option_syntax::TextError;
 pub use option_values::{Range, Value};
 pub use path_hints::PathHints;

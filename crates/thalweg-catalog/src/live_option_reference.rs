@@ -1,6 +1,6 @@
 //! The reference of the options of live schemes, generated from their descriptions.
 
-use crate::option_keys::{Environment, Key, Keys, Kind, Live};
+use crate::option_keys::{Environment, Key, Keys, Kind, LiveDifference};
 use crate::option_values::Range;
 use crate::option_values::Value;
 use crate::scheme_description::SchemeDescription;
@@ -16,9 +16,9 @@ pub fn live_reference() -> String {
     for description in SCHEMES {
         for key in description.keys.flat().filter(|key| key.is_live()) {
             let (live, why) = match key.live {
-                Live::Default { value, why } => (format!("`{value}`"), why),
-                Live::Path(how) => ("from the path".to_owned(), how),
-                Live::Same | Live::Absent(_) | Live::Only(_) => continue,
+                LiveDifference::Default { value, why } => (format!("`{value}`"), why),
+                LiveDifference::Path(how) => ("from the path".to_owned(), how),
+                LiveDifference::Same | LiveDifference::Absent(_) | LiveDifference::Only(_) => continue,
             };
             // Print shared keys once, and `segment` once per description.
             if printed.contains(&(key.name, key.about)) {
@@ -29,7 +29,9 @@ pub fn live_reference() -> String {
             if is_window_key || key.name.contains('.') {
                 let simulated = describe_defaults(&window_defaults(key, Environment::Simulated));
                 let live = match key.live {
-                    Live::Default { .. } => describe_defaults(&window_defaults(key, Environment::Live)),
+                    LiveDifference::Default { .. } => {
+                        describe_defaults(&window_defaults(key, Environment::Live))
+                    }
                     _ => live,
                 };
                 let _ = writeln!(out, "| `{}` | {simulated} | {live} | {why} |", key.name);
@@ -60,7 +62,7 @@ pub fn live_reference() -> String {
         let _ = writeln!(out, "\n## `{}`\n\n{}\n", description.name, description.text());
         let default = |key| vec![(description.name, description.keys.default_of(key, Environment::Live))];
         if description.traits.is_window() {
-            write_key_rows(description.keys, description.keys.own, default, &mut out);
+            write_key_rows(description.keys, description.keys.own_keys, default, &mut out);
             out.push_str("\nAnd the options of every [window scheme](#window-schemes).\n");
         } else {
             let keys: Vec<Key> = description.keys.top().copied().collect();
@@ -155,7 +157,7 @@ fn write_key_rows(of: Keys, keys: &[Key], defaults: impl Fn(&'static Key) -> Def
         let defaults = defaults(key);
         let default_text = match key.live {
             _ if defaults.iter().any(|(_, value)| value.is_some()) => describe_defaults(&defaults),
-            Live::Path(how) | Live::Only(how) => how.to_owned(),
+            LiveDifference::Path(how) | LiveDifference::Only(how) => how.to_owned(),
             _ => String::new(),
         };
         let row = [format!("`{}`", key.name), default_text, describe_range(key), key.about.to_owned()];
@@ -208,7 +210,7 @@ mod tests {
             for key in description.keys.flat() {
                 let line = text.contains(&format!("\n| `{}` | ", key.name));
                 assert!(line || !key.is_live(), "{}: {}", description.name, key.name);
-                if let Live::Default { value, why } = key.live {
+                if let LiveDifference::Default { value, why } = key.live {
                     assert!(key.kind.read(value).is_ok() && !why.is_empty(), "{}", key.name);
                 }
             }

@@ -23,7 +23,7 @@ pub struct Key {
     /// Required key.
     pub required: bool,
     /// The key's differences on real paths.
-    pub live: Live,
+    pub live: LiveDifference,
     /// An additional range for live values, also those set locally: a peer must not make this end send without pause or
     /// exhaust its memory.
     pub peer: Range,
@@ -31,7 +31,7 @@ pub struct Key {
 
 /// The differences of a key on real paths from the same key in simulations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Live {
+pub enum LiveDifference {
     /// No difference.
     Same,
     /// Another default.
@@ -201,7 +201,7 @@ pub const fn key(name: &'static str, kind: Kind, default: &'static str, about: &
         range: Range::ANY,
         help: "",
         required: false,
-        live: Live::Same,
+        live: LiveDifference::Same,
         peer: Range::ANY,
     }
 }
@@ -222,25 +222,25 @@ impl Key {
     /// Sets another default on real paths, for the reason `why`.
     #[must_use]
     pub const fn live_default(self, value: &'static str, why: &'static str) -> Self {
-        Self { live: Live::Default { value, why }, ..self }
+        Self { live: LiveDifference::Default { value, why }, ..self }
     }
 
     /// Derives the default on real paths from the path, as `how` describes.
     #[must_use]
     pub const fn from_path(self, how: &'static str) -> Self {
-        Self { live: Live::Path(how), ..self }
+        Self { live: LiveDifference::Path(how), ..self }
     }
 
     /// Removes the key on real paths, for the reason `why`.
     #[must_use]
     pub const fn not_live(self, why: &'static str) -> Self {
-        Self { live: Live::Absent(why), ..self }
+        Self { live: LiveDifference::Absent(why), ..self }
     }
 
     /// Restricts the key to real paths, with a default derived from the path as `how` describes.
     #[must_use]
     pub const fn only_live(self, how: &'static str) -> Self {
-        Self { live: Live::Only(how), ..self }
+        Self { live: LiveDifference::Only(how), ..self }
     }
 
     /// Also restricts live values to `range`.
@@ -251,12 +251,12 @@ impl Key {
 
     /// Returns true if scenario files have the key.
     pub const fn is_simulated(&self) -> bool {
-        !matches!(self.live, Live::Only(_))
+        !matches!(self.live, LiveDifference::Only(_))
     }
 
     /// Returns true if real paths have the key.
     pub const fn is_live(&self) -> bool {
-        !matches!(self.live, Live::Absent(_))
+        !matches!(self.live, LiveDifference::Absent(_))
     }
 
     /// Returns the name within its key table.
@@ -292,7 +292,7 @@ pub enum Environment {
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
     /// Keys of its own.
-    pub own: &'static [Key],
+    pub own_keys: &'static [Key],
     /// Keys shared with other schemes or disciplines.
     pub shared: &'static [&'static [Key]],
     /// Overridden defaults of shared keys, by name.
@@ -324,7 +324,7 @@ impl Preset {
 impl Keys {
     /// Creates keys without shared ones.
     pub const fn own(own: &'static [Key]) -> Self {
-        Self { own, shared: &[], defaults: &[], presets: &[] }
+        Self { own_keys: own, shared: &[], defaults: &[], presets: &[] }
     }
 
     /// Sets the presets.
@@ -335,7 +335,7 @@ impl Keys {
 
     /// Returns all top-level keys; a key table counts as one.
     pub fn top(&self) -> impl Iterator<Item = &'static Key> + use<> {
-        let (own, shared) = (self.own, self.shared);
+        let (own, shared) = (self.own_keys, self.shared);
         own.iter().chain(shared.iter().flat_map(|keys| keys.iter()))
     }
 
@@ -361,7 +361,7 @@ impl Keys {
     /// hence the explicit loops.
     pub(crate) fn position_of(&self, name: &str) -> Option<(usize, &'static Key)> {
         let mut place = 0;
-        for keys in core::iter::once(&self.own).chain(self.shared) {
+        for keys in core::iter::once(&self.own_keys).chain(self.shared) {
             for key in *keys {
                 let Kind::Table(table) = key.kind else {
                     if key.name == name {
@@ -397,9 +397,9 @@ impl Keys {
     pub(crate) fn default_text(&self, key: &'static Key, place: Environment) -> &'static str {
         let own = self.defaults.iter().find(|(name, _)| *name == key.name).map(|(_, text)| *text);
         match (place, key.live) {
-            (Environment::Live, Live::Default { value, .. }) => own.unwrap_or(value),
-            (Environment::Live, Live::Path(_) | Live::Only(_)) => "",
-            (Environment::Simulated, Live::Only(_)) => "",
+            (Environment::Live, LiveDifference::Default { value, .. }) => own.unwrap_or(value),
+            (Environment::Live, LiveDifference::Path(_) | LiveDifference::Only(_)) => "",
+            (Environment::Simulated, LiveDifference::Only(_)) => "",
             _ => own.unwrap_or(key.default),
         }
     }

@@ -22,7 +22,7 @@ pub enum TextError {
         /// The scheme or discipline without such an option.
         of: &'static str,
         /// The text in place of `KEY=VALUE`, or the unknown key.
-        given: String,
+        given_text: String,
         /// The known options.
         known: Vec<&'static str>,
     },
@@ -33,7 +33,7 @@ pub enum TextError {
         /// The option.
         key: &'static str,
         /// The given value.
-        given: String,
+        given_value: String,
         /// The error, or the expected values.
         reason: String,
     },
@@ -57,14 +57,16 @@ impl fmt::Display for TextError {
                     None => Ok(()),
                 }
             }
-            Self::Option { of, given, known } if known.is_empty() => {
+            Self::Option { of, given_text: given, known } if known.is_empty() => {
                 write!(f, "`{given}` is no option of {of}, which has none")
             }
-            Self::Option { of, given, known } => {
+            Self::Option { of, given_text: given, known } => {
                 write!(f, "`{given}` is no option of {of}, which has {} (as KEY=VALUE)", known.join(", "))
             }
             Self::Twice(key) => write!(f, "{key} is given twice"),
-            Self::Value { key, given, reason } => write!(f, "{key} cannot be `{given}`: {reason}"),
+            Self::Value { key, given_value: given, reason } => {
+                write!(f, "{key} cannot be `{given}`: {reason}")
+            }
             Self::Together(what) => f.write_str(what),
         }
     }
@@ -116,9 +118,9 @@ pub fn read_options(
         Environment::Simulated => key.is_simulated(),
         Environment::Live => key.is_live(),
     };
-    let wrong = |given: &str| TextError::Option {
+    let wrong = |given_text: &str| TextError::Option {
         of,
-        given: given.trim().to_owned(),
+        given_text: given_text.trim().to_owned(),
         known: keys.flat().filter(|key| is_here(key) && keys.offers(key)).map(|key| key.name).collect(),
     };
     for option in options.iter().flat_map(|options| options.split(',')) {
@@ -127,7 +129,7 @@ pub fn read_options(
         if values.explicit_value(key.name).is_some() {
             return Err(TextError::Twice(key.name));
         }
-        let cannot = |reason| TextError::Value { key: key.name, given: text.trim().to_owned(), reason };
+        let cannot = |reason| TextError::Value { key: key.name, given_value: text.trim().to_owned(), reason };
         let value = key.kind.read(text).map_err(cannot)?;
         key.check(&value, place).map_err(|range| {
             let help = if key.help.is_empty() { String::new() } else { format!("; {}", key.help) };

@@ -176,7 +176,7 @@ impl Registry {
 fn description_faults(name: &str, keys: &Keys, build: impl FnOnce()) -> Vec<String> {
     let of_name = check_name(name).err().map(str::to_owned);
     let faults: Vec<String> = of_name.into_iter().chain(keys.faults()).collect();
-    if !faults.is_empty() || keys.own.is_empty() || keys.flat().any(|key| key.required) {
+    if !faults.is_empty() || keys.own_keys.is_empty() || keys.flat().any(|key| key.required) {
         return faults;
     }
     let built = catch_unwind(AssertUnwindSafe(build));

@@ -2,7 +2,7 @@
 
 use crate::endpoint_configs::EndpointConfigs;
 use crate::explicit_values::{KeyBoundConfig, Values};
-use crate::external_family::{ExternalFamily, Open};
+use crate::external_family::{ExternalFamily, OpenFamily};
 use crate::option_keys::{ConfigError, Environment, Keys};
 use crate::option_values::Value;
 use crate::path_hints::PathHints;
@@ -156,7 +156,7 @@ impl SchemeDescription {
     /// the name of the family. Beside the keys, both live ends must agree on the packet size.
     pub const fn for_family<F>(about: &'static str, keys: Keys, traits: SchemeTraits) -> Self
     where
-        F: Open + KeyBoundConfig,
+        F: OpenFamily + KeyBoundConfig,
     {
         Self {
             name: F::NAME,
@@ -226,7 +226,7 @@ impl SchemeDescription {
 }
 
 /// Sets the packet size of a family of another crate, on which both ends must agree.
-fn set_external_segment<F: Open>(values: &mut Values, path: &PathHints) {
+fn set_external_segment<F: OpenFamily>(values: &mut Values, path: &PathHints) {
     if values.keys().find("segment").is_some() {
         set_live_segment(values, path, F::OVERHEAD);
     }

@@ -2,7 +2,7 @@
 //! Digests therefore omit nothing that determines the future, and count numbers from the right origin.
 
 use super::explored_state::State;
-use super::{AdaptiveAck, Bounds, Controlled, Scheme, Sscop, Sstp, Window};
+use super::{AdaptiveAck, Bounds, ControlledWindow, Scheme, Sscop, Sstp, Window};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
@@ -88,13 +88,13 @@ fn window_states_are_distinguished() {
 #[test]
 fn controller_states_are_distinguished() {
     for name in ["sack-newreno", "sack-cubic", "sack-prague", "sack-copa", "sack-ledbat-plus-plus"] {
-        let scheme = Controlled::by_name(name).unwrap_or_else(|| panic!("{name}"));
+        let scheme = ControlledWindow::by_name(name).unwrap_or_else(|| panic!("{name}"));
         for delays in [0, 1] {
             let (states, merged) = count_merged_states(&scheme, &test_bounds(delays));
             assert!(states > 200 && merged > 0, "{name}: {states} states, {merged} merged");
         }
     }
-    let (states, merged) = count_merged_states(&Controlled::bbr(), &test_bounds(0));
+    let (states, merged) = count_merged_states(&ControlledWindow::bbr(), &test_bounds(0));
     assert!(states > 200 && merged > 0, "{states} states, {merged} merged");
 }
 

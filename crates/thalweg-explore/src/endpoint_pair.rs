@@ -10,7 +10,7 @@ pub enum End {
 }
 
 impl End {
-    pub(crate) const BOTH: [Self; 2] = [Self::Receiver, Self::Sender];
+    pub(crate) const BOTH_ENDS: [Self; 2] = [Self::Receiver, Self::Sender];
 
     pub(crate) const fn index(self) -> usize {
         self as usize

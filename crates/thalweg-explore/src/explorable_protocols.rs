@@ -1,7 +1,7 @@
 //! The list of protocols that can be explored.
 
-use super::window_with_controller::CONTROLLED;
-use super::{AdaptiveAck, Bounds, Controlled, SearchOutcome, Sscop, Sstp, Window, search};
+use super::window_with_controller::CONTROLLED_SCHEMES;
+use super::{AdaptiveAck, Bounds, ControlledWindow, SearchOutcome, Sscop, Sstp, Window, search};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::window::Recovery;
 
@@ -11,13 +11,13 @@ pub const SCHEMES: [(&str, &str); 17] = [
     ("sack", "the window transport, a fixed window, repair by selective acknowledgement"),
     ("newreno", "the same, repair by partial acknowledgement"),
     ("go-back-n", "the same, go-back-n"),
-    CONTROLLED[0],
-    CONTROLLED[1],
-    CONTROLLED[2],
-    CONTROLLED[3],
-    CONTROLLED[4],
-    CONTROLLED[5],
-    CONTROLLED[6],
+    CONTROLLED_SCHEMES[0],
+    CONTROLLED_SCHEMES[1],
+    CONTROLLED_SCHEMES[2],
+    CONTROLLED_SCHEMES[3],
+    CONTROLLED_SCHEMES[4],
+    CONTROLLED_SCHEMES[5],
+    CONTROLLED_SCHEMES[6],
     ("sscop", "data transfer of SSCOP (Q.2110); the window is the credit"),
     ("sstp", "two-level flow control, firm acknowledgement; the window in segments, a buffer of half of it"),
     ("sstp-hard", "the same with hard acknowledgement (Gong and Parulkar 1992)"),
@@ -52,9 +52,9 @@ pub fn explore_protocol(
         "sack" => Some(search(&window(Recovery::Sack), bounds, show)),
         "newreno" => Some(search(&window(Recovery::NewReno), bounds, show)),
         "go-back-n" => Some(search(&window(Recovery::GoBackN), bounds, show)),
-        "sack-bbr" => Some(search(&Controlled::bbr(), bounds, show)),
+        "sack-bbr" => Some(search(&ControlledWindow::bbr(), bounds, show)),
         "sscop" => Some(search(&Sscop::default(), bounds, show)),
-        name if name.starts_with("sack-") => Some(search(&Controlled::by_name(name)?, bounds, show)),
+        name if name.starts_with("sack-") => Some(search(&ControlledWindow::by_name(name)?, bounds, show)),
         name => Some(search(&Sstp::new(acknowledgement_mode(name)?).ok()?, bounds, show)),
     }
 }

@@ -60,12 +60,12 @@ pub struct State<S: Scheme> {
     receiver: S::Receiver,
     /// Clocks of both endpoints, the sender's first.
     clocks: [Time; 2],
-    due: [Time; 2],
+    timer_expiries: [Time; 2],
     /// True if the sender waits for pacing.
     is_paced: bool,
     /// Packets in flight to each endpoint, in order, and delayed ones.
     queues: [VecDeque<S::Pdu>; 2],
-    held: [Vec<S::Pdu>; 2],
+    delayed_pdus: [Vec<S::Pdu>; 2],
     faults: Faults,
     messages: u32,
     delivered: u32,
@@ -83,7 +83,7 @@ impl<S: Scheme> Clone for State<S> {
             sender: self.sender.clone(),
             receiver: self.receiver.clone(),
             queues: self.queues.clone(),
-            held: self.held.clone(),
+            delayed_pdus: self.delayed_pdus.clone(),
             ..*self
         }
     }
@@ -101,10 +101,10 @@ impl<S: Scheme> State<S> {
             sender,
             receiver,
             clocks: [Time::ZERO; 2],
-            due: [Time::MAX; 2],
+            timer_expiries: [Time::MAX; 2],
             is_paced: false,
             queues: [VecDeque::new(), VecDeque::new()],
-            held: [Vec::new(), Vec::new()],
+            delayed_pdus: [Vec::new(), Vec::new()],
             faults: Faults {
                 losses: bounds.losses,
                 duplicates: bounds.duplicates,
@@ -135,9 +135,9 @@ impl<S: Scheme> State<S> {
         let mut hash = Fnv::new();
         let (sender, receiver) = (&self.sender, &self.receiver);
         scheme.digest_ends((sender, self.clocks[0]), (receiver, self.clocks[1]), &mut hash);
-        for end in End::BOTH {
+        for end in End::BOTH_ENDS {
             self.wait(end).hash(&mut hash);
-            let (queue, held) = (&self.queues[end.index()], &self.held[end.index()]);
+            let (queue, held) = (&self.queues[end.index()], &self.delayed_pdus[end.index()]);
             (queue.len(), held.len()).hash(&mut hash);
             for pdu in queue.iter().chain(held) {
                 scheme.digest_pdu(pdu, end, sender, receiver, &mut hash);
@@ -153,7 +153,8 @@ impl<S: Scheme> State<S> {
 
     /// Returns the number of packets in flight.
     pub fn packets_in_flight(&self) -> usize {
-        self.queues.iter().map(VecDeque::len).sum::<usize>() + self.held.iter().map(Vec::len).sum::<usize>()
+        self.queues.iter().map(VecDeque::len).sum::<usize>()
+            + self.delayed_pdus.iter().map(Vec::len).sum::<usize>()
     }
 
     pub const fn is_finished(&self) -> bool {
@@ -170,26 +171,26 @@ impl<S: Scheme> State<S> {
 
     /// Returns the time until an endpoint's timer expires; [`Duration::MAX`] without one.
     pub fn wait(&self, end: End) -> Duration {
-        let due = self.due[end.index()];
+        let due = self.timer_expiries[end.index()];
         if due == Time::MAX { Duration::MAX } else { due.since(self.clocks[end.index()]) }
     }
 
     /// Returns true if an endpoint's timer is the next to expire when nothing is in flight.
     fn is_next(&self, end: End) -> bool {
         let wait = self.wait(end);
-        wait < Duration::MAX && End::BOTH.iter().all(|&other| wait <= self.wait(other))
+        wait < Duration::MAX && End::BOTH_ENDS.iter().all(|&other| wait <= self.wait(other))
     }
 
     /// Returns the next step without further faults: delayed packets arrive, then packets in flight; then the
     /// application reads; then the earliest timer expires. `None` when nothing is pending.
     pub fn next_fault_free_step(&self) -> Option<Step> {
-        let late = End::BOTH.into_iter().find(|end| !self.held[end.index()].is_empty());
-        let first = End::BOTH.into_iter().find(|end| !self.queues[end.index()].is_empty());
+        let late = End::BOTH_ENDS.into_iter().find(|end| !self.delayed_pdus[end.index()].is_empty());
+        let first = End::BOTH_ENDS.into_iter().find(|end| !self.queues[end.index()].is_empty());
         late.map(|end| Step::Late(end, 0))
             .or_else(|| first.map(Step::Arrive))
             .or_else(|| (self.unread > 0).then_some(Step::Read))
             .or_else(|| self.is_paced.then_some(Step::Go))
-            .or_else(|| End::BOTH.into_iter().find(|&end| self.is_next(end)).map(Step::Expire))
+            .or_else(|| End::BOTH_ENDS.into_iter().find(|&end| self.is_next(end)).map(Step::Expire))
     }
 
     /// Returns all possible steps.
@@ -200,7 +201,7 @@ impl<S: Scheme> State<S> {
         }
         // Unread data counts as in flight to the application.
         let is_quiescent = self.packets_in_flight() == 0 && self.unread == 0;
-        for end in End::BOTH {
+        for end in End::BOTH_ENDS {
             if !self.queues[end.index()].is_empty() {
                 steps.push(Step::Arrive(end));
                 let faults = self.faults;
@@ -214,7 +215,7 @@ impl<S: Scheme> State<S> {
                     }
                 }
             }
-            steps.extend((0..self.held[end.index()].len() as u8).map(|index| Step::Late(end, index)));
+            steps.extend((0..self.delayed_pdus[end.index()].len() as u8).map(|index| Step::Late(end, index)));
             if self.is_paced && end == End::Sender {
                 // The delay of packets is unrelated to the pacing rate.
                 steps.push(Step::Go);
@@ -223,7 +224,7 @@ impl<S: Scheme> State<S> {
                 if !self.finished {
                     steps.push(Step::Expire(end));
                 }
-            } else if self.faults.expiries > 0 && self.due[end.index()] < Time::MAX {
+            } else if self.faults.expiries > 0 && self.timer_expiries[end.index()] < Time::MAX {
                 steps.push(Step::ExpireEarly(end));
             }
         }
@@ -244,8 +245,8 @@ impl<S: Scheme> State<S> {
                 }
             }
             Step::Late(end, index) => {
-                if usize::from(index) < self.held[end.index()].len() {
-                    let pdu = self.held[end.index()].remove(index.into());
+                if usize::from(index) < self.delayed_pdus[end.index()].len() {
+                    let pdu = self.delayed_pdus[end.index()].remove(index.into());
                     return self.receive(scheme, end, pdu, observe);
                 }
             }
@@ -261,7 +262,7 @@ impl<S: Scheme> State<S> {
             Step::Hold(end) => {
                 self.faults.delays -= 1;
                 let pdu = self.queues[end.index()].pop_front();
-                self.held[end.index()].extend(pdu);
+                self.delayed_pdus[end.index()].extend(pdu);
             }
             Step::Expire(end) => {
                 let wait = self.wait(end);
@@ -295,7 +296,7 @@ impl<S: Scheme> State<S> {
             Step::Arrive(end) | Step::Lose(end) | Step::Copy(end) | Step::Hold(end) => {
                 self.queues[end.index()].front()
             }
-            Step::Late(end, index) => self.held[end.index()].get(usize::from(index)),
+            Step::Late(end, index) => self.delayed_pdus[end.index()].get(usize::from(index)),
             Step::Expire(_) | Step::ExpireEarly(_) | Step::Go | Step::Read => None,
         }
     }
@@ -343,11 +344,11 @@ impl<S: Scheme> State<S> {
                     return Err(format!("the {} sets a timer in the past", end.name()));
                 }
                 Output::Timeout { at, .. } => {
-                    self.due[end.index()] = at;
+                    self.timer_expiries[end.index()] = at;
                     return Ok(());
                 }
                 Output::Idle => {
-                    self.due[end.index()] = Time::MAX;
+                    self.timer_expiries[end.index()] = Time::MAX;
                     return Ok(());
                 }
             }

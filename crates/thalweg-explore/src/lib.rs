@@ -59,13 +59,13 @@ pub use explorable_protocols::{
 };
 pub use explored_protocol::Scheme;
 pub use fnv_hash::Fnv;
-pub use livelock_search::{Endless, search_endless};
+pub use livelock_search::{EndlessStream, search_endless};
 pub use sscop::Sscop;
 pub use sstp::Sstp;
 pub use tagged_payload::Tag;
 pub use visited_states::VisitedStates;
 pub use window::Window;
-pub use window_with_controller::Controlled;
+pub use window_with_controller::ControlledWindow;
 
 use thalweg_proto::units::Bytes;
 

@@ -27,7 +27,7 @@ use thalweg_proto::{Engine, Output};
 
 /// Parameters of the search: an endless stream, its path and its faults.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Endless {
+pub struct EndlessStream {
     /// Handling of segments without buffer space.
     pub acknowledgement: Acknowledgement,
     /// Packets per segment, at least 1.
@@ -44,7 +44,7 @@ pub struct Endless {
     pub lost_reports: u8,
 }
 
-impl Endless {
+impl EndlessStream {
     /// Creates a stream with the window of 2.5 round trips that Gong and Parulkar advise and a buffer of a quarter of
     /// it, in segments of one packet.
     pub const fn new(acknowledgement: Acknowledgement, window: u16, losses: u8) -> Self {
@@ -62,7 +62,7 @@ impl Endless {
 }
 
 /// Packet spacing. The receiver repeats its reports once per round trip, at least 10 ms apart.
-const SPACING: Duration = Duration::from_millis(5);
+const PACKET_SPACING: Duration = Duration::from_millis(5);
 /// Maximum number of loss-free steps before a run counts as not recovering.
 const MAX_LOSS_FREE_STEPS: usize = 200_000;
 /// Memory per state in bytes: two engines with their buffers, packets in flight, and table entries.
@@ -144,19 +144,19 @@ struct Pair {
     /// Reports in flight.
     reverse: VecDeque<(Time, Pdu<OpaqueByte>)>,
     /// Next timer expiry of the sender and of the receiver.
-    due: [Time; 2],
+    timer_expiries: [Time; 2],
     /// Remaining losses of packets and of reports.
     losses: [u8; 2],
 }
 
 impl Pair {
-    fn new(endless: &Endless) -> Result<Self, RateError> {
-        let Endless { acknowledgement, segment, window, buffer, path, losses, lost_reports } = *endless;
+    fn new(endless: &EndlessStream) -> Result<Self, RateError> {
+        let EndlessStream { acknowledgement, segment, window, buffer, path, losses, lost_reports } = *endless;
         let segment = segment.max(1);
         let packet = Bytes::new(1);
-        let rate = Rate::from_transfer(packet, SPACING);
+        let rate = Rate::from_transfer(packet, PACKET_SPACING);
         let rate = RateSpec::with_average(rate, rate, u32::from(segment), packet)?;
-        let delay = SPACING * u64::from(path.max(1));
+        let delay = PACKET_SPACING * u64::from(path.max(1));
         let soft = acknowledgement.is_soft();
         let sender = SenderConfig {
             segment_packets: segment,
@@ -184,7 +184,7 @@ impl Pair {
             delay,
             forward: VecDeque::new(),
             reverse: VecDeque::new(),
-            due: [Time::MAX; 2],
+            timer_expiries: [Time::MAX; 2],
             losses: [losses, lost_reports],
         };
         pair.drain_sender(&mut |_, _| {});
@@ -198,8 +198,8 @@ impl Pair {
         let times = [
             (front(&self.reverse), NextEvent::Report),
             (front(&self.forward), NextEvent::Data),
-            (self.due[0], NextEvent::SenderTimer),
-            (self.due[1], NextEvent::ReceiverTimer),
+            (self.timer_expiries[0], NextEvent::SenderTimer),
+            (self.timer_expiries[1], NextEvent::ReceiverTimer),
         ];
         let first =
             |one: (Time, NextEvent), other: (Time, NextEvent)| if other.0 < one.0 { other } else { one };
@@ -244,14 +244,14 @@ impl Pair {
     }
 
     fn drain_sender(&mut self, observe: &mut impl FnMut(bool, &Pdu<OpaqueByte>)) {
-        self.due[0] = send_pending_pdus(&mut self.sender, self.now, |pdu| {
+        self.timer_expiries[0] = send_pending_pdus(&mut self.sender, self.now, |pdu| {
             observe(true, &pdu);
             self.forward.push_back((self.now + self.delay, pdu));
         });
     }
 
     fn drain_receiver(&mut self, observe: &mut impl FnMut(bool, &Pdu<OpaqueByte>)) {
-        self.due[1] = send_pending_pdus(&mut self.receiver, self.now, |pdu| {
+        self.timer_expiries[1] = send_pending_pdus(&mut self.receiver, self.now, |pdu| {
             observe(false, &pdu);
             self.reverse.push_back((self.now + self.delay, pdu));
         });
@@ -269,7 +269,7 @@ impl Pair {
                 (at.since(self.now), origin.pdu(pdu.clone())).hash(&mut hash);
             }
         }
-        for due in self.due {
+        for due in self.timer_expiries {
             (due < Time::MAX).then(|| due.since(self.now)).hash(&mut hash);
         }
         hash.write_u8(0);
@@ -311,7 +311,7 @@ struct Search {
 ///
 /// [`RateError`] of [`RateSpec::with_average`]; none for the rates used here.
 pub fn search_endless(
-    endless: &Endless,
+    endless: &EndlessStream,
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<SearchOutcome, RateError> {
@@ -404,7 +404,7 @@ impl Search {
 
     fn outcome(
         &self,
-        endless: &Endless,
+        endless: &EndlessStream,
         complete: bool,
         livelock: Option<Livelock>,
     ) -> Result<SearchOutcome, RateError> {
@@ -427,7 +427,7 @@ impl Search {
 }
 
 /// Returns the trace: losses and requests on the path to the cycle, then one complete cycle.
-fn livelock_trace(endless: &Endless, path: &[bool], cycle: Cycle) -> Result<Vec<String>, RateError> {
+fn livelock_trace(endless: &EndlessStream, path: &[bool], cycle: Cycle) -> Result<Vec<String>, RateError> {
     let mut pair = Pair::new(endless)?;
     let mut lines = vec!["an endless stream begins".to_owned()];
     let mut take = |lines: &mut Vec<String>, lose: bool, is_in_cycle: bool| {

@@ -10,12 +10,12 @@ pub struct VisitedStates<Key, Step, State> {
     numbers: HashMap<Key, u32>,
     origins: Vec<Option<(u32, Step)>>,
     depths: Vec<u32>,
-    waiting: VecDeque<(u32, State)>,
+    unexplored: VecDeque<(u32, State)>,
 }
 
 impl<Key, Step, State> Default for VisitedStates<Key, Step, State> {
     fn default() -> Self {
-        Self { numbers: HashMap::new(), origins: Vec::new(), depths: Vec::new(), waiting: VecDeque::new() }
+        Self { numbers: HashMap::new(), origins: Vec::new(), depths: Vec::new(), unexplored: VecDeque::new() }
     }
 }
 
@@ -34,12 +34,12 @@ impl<Key: Eq + Hash, Step: Copy, State> VisitedStates<Key, Step, State> {
 
     /// Queues a state.
     pub fn push(&mut self, number: u32, state: State) {
-        self.waiting.push_back((number, state));
+        self.unexplored.push_back((number, state));
     }
 
     /// Returns the next state to visit.
     pub fn pop(&mut self) -> Option<(u32, State)> {
-        self.waiting.pop_front()
+        self.unexplored.pop_front()
     }
 
     /// Returns a shortest path from the first state to a state.
@@ -60,7 +60,7 @@ impl<Key: Eq + Hash, Step: Copy, State> VisitedStates<Key, Step, State> {
 
     /// Returns the number of queued states.
     pub fn queued_states(&self) -> u64 {
-        self.waiting.len() as u64
+        self.unexplored.len() as u64
     }
 
     /// Returns the distance of a state from the first, in steps.

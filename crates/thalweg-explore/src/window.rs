@@ -2,7 +2,7 @@
 
 use super::{Bounds, Scheme, Tag};
 use std::sync::Arc;
-use thalweg_proto::congestion::{Fixed, FixedConfig};
+use thalweg_proto::congestion::{FixedWindow, FixedWindowConfig};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{self, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 
@@ -16,7 +16,7 @@ pub struct Window {
 
 impl Scheme for Window {
     type Pdu = window::Pdu<Tag>;
-    type Sender = window::Sender<Tag, Fixed>;
+    type Sender = window::Sender<Tag, FixedWindow>;
     type Receiver = window::Receiver<Tag>;
 
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
@@ -30,7 +30,7 @@ impl Scheme for Window {
         } else {
             base
         };
-        let controller = Fixed::new(&FixedConfig { window: f64::from(bounds.window) });
+        let controller = FixedWindow::new(&FixedWindowConfig { window: f64::from(bounds.window) });
         (window::Sender::new(Arc::new(sender), controller), window::Receiver::new(Arc::new(receiver)))
     }
 }

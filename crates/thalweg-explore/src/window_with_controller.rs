@@ -15,7 +15,7 @@ use thalweg_proto::window::{
 };
 
 /// Names of schemes with a controller, and their descriptions.
-pub(crate) const CONTROLLED: [(&str, &str); 7] = [
+pub(crate) const CONTROLLED_SCHEMES: [(&str, &str); 7] = [
     ("sack-newreno", "NewReno with RACK, tail loss probes, PRR, F-RTO, undo and window validation"),
     ("sack-cubic", "the same with CUBIC and HyStart++"),
     ("sack-dctcp", "the same with DCTCP"),
@@ -29,13 +29,13 @@ pub(crate) const CONTROLLED: [(&str, &str); 7] = [
 /// Time-outs are constant; otherwise states would differ by round-trip times, and these are arbitrary in an
 /// exploration.
 #[derive(Clone, Debug)]
-pub struct Controlled<C> {
+pub struct ControlledWindow<C> {
     /// Controller in its initial state.
     pub controller: C,
 }
 
-impl Controlled<Any> {
-    /// Creates the scheme with a controller of [`CONTROLLED`] and an initial window of two; `None` for an unknown name
+impl ControlledWindow<Any> {
+    /// Creates the scheme with a controller of [`CONTROLLED_SCHEMES`] and an initial window of two; `None` for an unknown name
     /// or a controller with a sender of its own.
     pub(crate) fn by_name(name: &str) -> Option<Self> {
         let (initial_window, initial_ssthresh, gain) = (2.0, f64::INFINITY, 1.0 / 16.0);
@@ -90,14 +90,14 @@ impl Controlled<Any> {
     }
 }
 
-impl Controlled<Bbr> {
+impl ControlledWindow<Bbr> {
     /// Creates the scheme with BBR and an initial window of two.
     pub(crate) fn bbr() -> Self {
         Self { controller: BbrConfig { initial_window: 2.0, ..BbrConfig::default() }.make() }
     }
 }
 
-impl<C: Controller<PacketInfo: Hash> + Digest> Scheme for Controlled<C> {
+impl<C: Controller<PacketInfo: Hash> + Digest> Scheme for ControlledWindow<C> {
     type Pdu = window::Pdu<Tag>;
     type Sender = window::Sender<Tag, C>;
     type Receiver = window::Receiver<Tag>;

@@ -26,7 +26,7 @@ pub struct Candidate {
     /// Datagram sources that send in bursts.
     pub pulses: Vec<Pulses>,
     /// Flows of other schemes, or of the same scheme with another round-trip time.
-    pub others: Vec<CompetingFlow>,
+    pub competing_flows: Vec<CompetingFlow>,
 }
 
 /// Change of the bottleneck.
@@ -57,7 +57,7 @@ pub struct Pulses {
     /// Time of the first burst, in milliseconds.
     pub start: u32,
     /// Length of a burst, in milliseconds.
-    pub on: u32,
+    pub burst_length: u32,
     /// Time between two bursts, in milliseconds.
     pub off: u32,
     /// Rate of a burst, in percent of the bottleneck rate.
@@ -67,8 +67,8 @@ pub struct Pulses {
 impl Pulses {
     /// Returns the mean rate, in percent of the bottleneck rate.
     pub fn load(&self) -> u32 {
-        let period = u64::from(self.on) + u64::from(self.off);
-        (u64::from(self.on) * u64::from(self.percent) / period.max(1)) as u32
+        let period = u64::from(self.burst_length) + u64::from(self.off);
+        (u64::from(self.burst_length) * u64::from(self.percent) / period.max(1)) as u32
     }
 }
 
@@ -191,9 +191,14 @@ impl Candidate {
             others.extend([&mut change.at, value]);
         }
         for pulses in &mut self.pulses {
-            others.extend([&mut pulses.start, &mut pulses.on, &mut pulses.off, &mut pulses.percent]);
+            others.extend([
+                &mut pulses.start,
+                &mut pulses.burst_length,
+                &mut pulses.off,
+                &mut pulses.percent,
+            ]);
         }
-        for other in &mut self.others {
+        for other in &mut self.competing_flows {
             others.extend([&mut other.start, &mut other.extra_delay]);
         }
         let path = [&mut self.rate, &mut self.delay, &mut self.queue];
@@ -218,7 +223,7 @@ impl Candidate {
             }
             DisturbanceKind::Jitter => self.jitter > 0,
             DisturbanceKind::Pulses => !self.pulses.is_empty(),
-            DisturbanceKind::Flows => !self.others.is_empty(),
+            DisturbanceKind::Flows => !self.competing_flows.is_empty(),
             DisturbanceKind::Starts => self.start > 0 || self.stagger > 0,
         };
         DisturbanceKind::ALL.into_iter().filter(has).collect()
@@ -227,7 +232,7 @@ impl Candidate {
     /// Returns the number of disturbances.
     pub fn disturbances(&self) -> usize {
         let single = [self.start, self.stagger, self.jitter, self.loss];
-        let lists = self.bursts.len() + self.changes.len() + self.pulses.len() + self.others.len();
+        let lists = self.bursts.len() + self.changes.len() + self.pulses.len() + self.competing_flows.len();
         single.iter().filter(|value| **value > 0).count() + lists
     }
 

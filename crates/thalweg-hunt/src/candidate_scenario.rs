@@ -11,7 +11,7 @@ pub struct Schemes<'a> {
     /// Scheme under test, optionally with options.
     pub tested: &'a str,
     /// Scheme of the competing flows.
-    pub beside: &'a str,
+    pub competing_scheme: &'a str,
 }
 
 /// Maximum number of lines of a scenario file.
@@ -46,7 +46,7 @@ pub fn candidate_scenario(candidate: &Candidate, space: &Space, schemes: Schemes
         format_time_key("stagger", candidate.stagger)
     );
     flow(GROUP_UNDER_TEST, schemes.tested, &transport_keys);
-    for (other, number) in candidate.others.iter().zip(1..) {
+    for (other, number) in candidate.competing_flows.iter().zip(1..) {
         let access = match other.extra_delay {
             0 => String::new(),
             extra_delay => {
@@ -57,7 +57,7 @@ pub fn candidate_scenario(candidate: &Candidate, space: &Space, schemes: Schemes
             }
         };
         let rest = format!("{}, overhead = \"{overhead}\"{access}", format_time_key("start", other.start));
-        let scheme = if other.extra_delay > 0 { schemes.tested } else { schemes.beside };
+        let scheme = if other.extra_delay > 0 { schemes.tested } else { schemes.competing_scheme };
         flow(&format!("other-{number}"), scheme, &rest);
     }
     for (pulses, number) in candidate.pulses.iter().zip(1..) {
@@ -70,7 +70,7 @@ pub fn candidate_scenario(candidate: &Candidate, space: &Space, schemes: Schemes
         let rest = format!(
             "{}{stop}, workload = {{ kind = \"on-off\", on = \"{}\", off = \"{}\", rate = \"{rate}\" }}",
             format_time_key("start", pulses.start),
-            format_millis(pulses.on),
+            format_millis(pulses.burst_length),
             format_millis(pulses.off)
         );
         flow(&format!("pulses-{number}"), "udp", &rest);

@@ -128,7 +128,7 @@ impl Hunt<'_> {
     /// A scheme is unknown, or its options are invalid.
     pub fn check(&self) -> Result<(), HuntError> {
         let mut candidate = self.space.draw(&mut RandomStream::new(0, "check", 0));
-        candidate.others.push(crate::candidate::CompetingFlow { start: 0, extra_delay: 0 });
+        candidate.competing_flows.push(crate::candidate::CompetingFlow { start: 0, extra_delay: 0 });
         for tested in core::iter::once(self.schemes.tested).chain(self.against) {
             let schemes = Schemes { tested, ..self.schemes };
             let text = crate::candidate_scenario::candidate_scenario(&candidate, self.space, schemes, "");
@@ -164,7 +164,7 @@ impl Hunt<'_> {
                 Some(kept) => kept,
                 None => {
                     let Some(made) = self.generation(&search, &candidates, |done| {
-                        tick(Status { done: status.done + done, ..status });
+                        tick(Status { finished_runs: status.finished_runs + done, ..status });
                     }) else {
                         break;
                     };
@@ -173,22 +173,24 @@ impl Hunt<'_> {
                     made
                 }
             };
-            status.done += candidates.len();
-            status.found += if was_there { candidates.len() } else { 0 };
+            status.finished_runs += candidates.len();
+            status.stored_runs += if was_there { candidates.len() } else { 0 };
             refused += generation.refused;
             search.record(candidates, &generation.scores);
             tick(status);
         }
         match search.candidates_by_score().is_empty() {
             true => Err(HuntError::Interrupted),
-            false => Ok(self.finding(&search, status.done as u64, refused)),
+            false => Ok(self.finding(&search, status.finished_runs as u64, refused)),
         }
     }
 
     /// Returns the file name of a generation: a hash of all inputs of its scores.
     fn name(&self, generation: u64) -> String {
-        let of =
-            format!("{:?}\n{}\n{}\n{:?}", self.space, self.schemes.tested, self.schemes.beside, self.against);
+        let of = format!(
+            "{:?}\n{}\n{}\n{:?}",
+            self.space, self.schemes.tested, self.schemes.competing_scheme, self.against
+        );
         let name = Store::name(self.build, &of, self.seed);
         format!("scores/{name}/{generation:06}.json")
     }
@@ -326,8 +328,8 @@ impl Hunt<'_> {
                 self.space.kinds.iter().map(crate::candidate::DisturbanceKind::name).collect();
             text.push_str(&format!(" --with {}", names.join(",")));
         }
-        if self.schemes.beside != crate::DEFAULT_COMPETING_SCHEME {
-            text.push_str(&format!(" --beside {}", self.schemes.beside));
+        if self.schemes.competing_scheme != crate::DEFAULT_COMPETING_SCHEME {
+            text.push_str(&format!(" --beside {}", self.schemes.competing_scheme));
         }
         if let Some(against) = self.against {
             text.push_str(&format!(" --against {against}"));

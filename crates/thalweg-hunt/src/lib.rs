@@ -27,7 +27,9 @@ pub use hunt::parse_saved_scores;
 pub use hunt::{Finding, Hunt, HuntError, SEEDS};
 pub use map_elites_search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
 pub use minimise::simpler_candidates;
-pub use regression_cases::{Case, CheckedCase, LIST, check_case, format_case_entry, read_cases, score_of};
+pub use regression_cases::{
+    Case, CheckedCase, LIST_FILE, check_case, format_case_entry, read_cases, score_of,
+};
 pub use search_space::Space;
 
 /// Default scheme of competing flows.

@@ -15,9 +15,9 @@ pub fn simpler_candidates(candidate: &Candidate, space: &Space) -> Vec<Candidate
             all.push(changed);
         }
     };
-    for number in 0..candidate.others.len() {
+    for number in 0..candidate.competing_flows.len() {
         with(&|candidate| {
-            candidate.others.remove(number);
+            candidate.competing_flows.remove(number);
         });
     }
     for number in 0..candidate.pulses.len() {
@@ -100,7 +100,7 @@ mod tests {
     fn unneeded_disturbances_are_removed() {
         let space = Space::new(Goal::Starvation, Kinds::all());
         let is_bad = |candidate: &Candidate| {
-            let strong = |pulses: &Pulses| pulses.percent >= 120 && pulses.on >= 40;
+            let strong = |pulses: &Pulses| pulses.percent >= 120 && pulses.burst_length >= 40;
             candidate.pulses.iter().any(strong) && candidate.queue <= 40
         };
         let mut stream = RandomStream::new(3, "minimise", 0);
@@ -114,8 +114,8 @@ mod tests {
             ..space.draw(&mut stream)
         };
         candidate.pulses = vec![
-            Pulses { start: 130, on: 77, off: 1300, percent: 140 },
-            Pulses { start: 0, on: 20, off: 990, percent: 60 },
+            Pulses { start: 130, burst_length: 77, off: 1300, percent: 140 },
+            Pulses { start: 0, burst_length: 20, off: 990, percent: 60 },
         ];
         let mut candidate = space.nearest_candidate(candidate);
         assert!(is_bad(&candidate) && candidate.disturbances() > 4);
@@ -127,7 +127,7 @@ mod tests {
             delay: 20_000,
             queue: 20,
             count: 1,
-            pulses: vec![Pulses { start: 100, on: 50, off: 1000, percent: 200 }],
+            pulses: vec![Pulses { start: 100, burst_length: 50, off: 1000, percent: 200 }],
             ..Candidate::default()
         };
         assert_eq!((candidate.disturbances(), candidate.pulses.len()), (1, 1), "{candidate:?}");

@@ -9,7 +9,7 @@ use thalweg_catalog::Registry;
 use thalweg_scenario::{read_text, toml_as_json, toml_text};
 
 /// Name of the list in a folder of cases.
-pub const LIST: &str = "cases.toml";
+pub const LIST_FILE: &str = "cases.toml";
 
 /// Scenario with a known failure mode, as a regression test: an entry of a list.
 #[derive(Clone, Debug, Deserialize)]
@@ -55,7 +55,7 @@ impl CheckedCase {
 ///
 /// A description of the error in the list.
 pub fn read_cases(folder: &Path) -> Result<Vec<Case>, String> {
-    let path = folder.join(LIST);
+    let path = folder.join(LIST_FILE);
     let shown = path.display().to_string();
     let text = read_text(&path).map_err(|error| format!("`{shown}`: {error}; --keep makes such a list"))?;
     let value = toml_as_json(&shown, &text)?;

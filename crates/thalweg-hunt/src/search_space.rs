@@ -104,11 +104,11 @@ impl Space {
             }
             DisturbanceKind::Pulses => candidate.pulses.push(Pulses {
                 start: at / 2,
-                on: draw_log_uniform(stream, &PULSE[0]),
+                burst_length: draw_log_uniform(stream, &PULSE[0]),
                 off: draw_log_uniform(stream, &PULSE[1]),
                 percent: draw_log_uniform(stream, &PULSE[2]),
             }),
-            DisturbanceKind::Flows => candidate.others.push(CompetingFlow {
+            DisturbanceKind::Flows => candidate.competing_flows.push(CompetingFlow {
                 start: stream.below(u64::from(self.times[1])) as u32,
                 extra_delay: if self.goal == Goal::Unfairness { draw_log_uniform(stream, &DELAY) } else { 0 },
             }),
@@ -165,7 +165,7 @@ impl Space {
             bursts: pick().bursts.clone(),
             changes: pick().changes.clone(),
             pulses: pick().pulses.clone(),
-            others: pick().others.clone(),
+            competing_flows: pick().competing_flows.clone(),
         })
     }
 
@@ -200,7 +200,7 @@ impl Space {
         }
         for pulses in &mut candidate.pulses {
             pulses.start = round_to_digits::<2>(pulses.start.min(counted));
-            pulses.on = round_to_digits::<2>(clamp_to_range(pulses.on, &PULSE[0]));
+            pulses.burst_length = round_to_digits::<2>(clamp_to_range(pulses.burst_length, &PULSE[0]));
             pulses.off = round_to_digits::<2>(clamp_to_range(pulses.off, &PULSE[1]));
             pulses.percent = round_to_digits::<2>(clamp_to_range(pulses.percent, &PULSE[2]));
         }
@@ -210,8 +210,8 @@ impl Space {
             load += pulses.load();
             load <= MAX_LOAD
         });
-        candidate.others.truncate(MAX_OF_A_KIND);
-        for other in &mut candidate.others {
+        candidate.competing_flows.truncate(MAX_OF_A_KIND);
+        for other in &mut candidate.competing_flows {
             other.start = round_to_digits::<2>(other.start.min(counted * 9 / 10));
             other.extra_delay = if self.goal == Goal::Unfairness {
                 round_to_digits::<2>(clamp_to_range(other.extra_delay, &DELAY))
@@ -219,7 +219,7 @@ impl Space {
                 0
             };
         }
-        candidate.others.sort_unstable();
+        candidate.competing_flows.sort_unstable();
         for change in &mut candidate.changes {
             change.at = round_to_digits::<2>(change.at.clamp(100, disturbances_end));
             change.what = match change.what {
@@ -259,8 +259,12 @@ impl Space {
 
 /// Removes one disturbance.
 fn drop_one(candidate: &mut Candidate, stream: &mut RandomStream) {
-    let lists =
-        [candidate.bursts.len(), candidate.changes.len(), candidate.pulses.len(), candidate.others.len()];
+    let lists = [
+        candidate.bursts.len(),
+        candidate.changes.len(),
+        candidate.pulses.len(),
+        candidate.competing_flows.len(),
+    ];
     let mut chosen = stream.below(lists.iter().sum::<usize>() as u64 + 4) as usize;
     for (list, count) in lists.into_iter().enumerate() {
         if chosen < count {
@@ -275,7 +279,7 @@ fn drop_one(candidate: &mut Candidate, stream: &mut RandomStream) {
                     candidate.pulses.remove(chosen);
                 }
                 _ => {
-                    candidate.others.remove(chosen);
+                    candidate.competing_flows.remove(chosen);
                 }
             }
             return;

@@ -26,7 +26,7 @@ type Packet = (usize, Time, Vec<u8>);
 #[derive(Debug)]
 struct HeldAcks {
     until: Time,
-    waiting: Vec<Packet>,
+    delayed_acks: Vec<Packet>,
 }
 
 /// Connections whose acknowledgements may be delayed.
@@ -35,12 +35,12 @@ pub(crate) struct AckDelay {
     span: Duration,
     /// Source and target addresses by connection number in the network.
     connection_addresses: HashMap<u32, FlowAddresses>,
-    held: HashMap<FlowAddresses, HeldAcks>,
+    held_acks: HashMap<FlowAddresses, HeldAcks>,
 }
 
 impl AckDelay {
     pub fn new(span: Duration) -> Self {
-        Self { span, connection_addresses: HashMap::new(), held: HashMap::new() }
+        Self { span, connection_addresses: HashMap::new(), held_acks: HashMap::new() }
     }
 
     /// Records data that a host sends on a connection. Returns true for the first.
@@ -56,30 +56,32 @@ impl AckDelay {
     /// Starts the delay for feedback to the source of a connection. Returns false if the connection is unknown.
     pub fn on_feedback(&mut self, at: Time, connection: u32) -> bool {
         let Some(ends) = self.connection_addresses.get(&connection) else { return false };
-        self.held.entry(*ends).or_insert_with(|| HeldAcks { until: at + self.span, waiting: Vec::new() });
+        self.held_acks
+            .entry(*ends)
+            .or_insert_with(|| HeldAcks { until: at + self.span, delayed_acks: Vec::new() });
         true
     }
 
     /// Passes a packet to a host; returns `None` if it is delayed.
     pub fn pass(&mut self, packet: Packet, header: &Header) -> Option<Packet> {
-        if self.held.is_empty() {
+        if self.held_acks.is_empty() {
             return Some(packet);
         }
         let [from, to] = ends(header);
-        let Some(held) = self.held.get_mut(&[to, from]) else { return Some(packet) };
+        let Some(held) = self.held_acks.get_mut(&[to, from]) else { return Some(packet) };
         if !Segment::parse(&packet.2, header).is_some_and(|segment| segment.is_pure_ack()) {
             return Some(packet);
         }
-        if held.waiting.len() >= MAX_DELAYED_ACKS {
+        if held.delayed_acks.len() >= MAX_DELAYED_ACKS {
             held.until = packet.1;
         }
-        held.waiting.push(packet);
+        held.delayed_acks.push(packet);
         None
     }
 
     /// Returns the time of the next release.
     pub fn next(&self) -> Option<Time> {
-        self.held.values().map(|held| held.until).min()
+        self.held_acks.values().map(|held| held.until).min()
     }
 
     /// Releases acknowledgements whose delay has passed.
@@ -88,10 +90,10 @@ impl AckDelay {
             return;
         }
         let mut due: Vec<(FlowAddresses, HeldAcks)> =
-            self.held.extract_if(|_, held| held.until <= now).collect();
+            self.held_acks.extract_if(|_, held| held.until <= now).collect();
         due.sort_by_key(|(ends, held)| (held.until, *ends));
         for (_, held) in due {
-            for (node, at, bytes) in held.waiting {
+            for (node, at, bytes) in held.delayed_acks {
                 deliver((node, at.max(held.until), bytes));
             }
         }

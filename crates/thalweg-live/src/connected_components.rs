@@ -5,7 +5,7 @@
 //! names and random numbers, but they stay idle.
 
 use crate::emulator::{Counts, Emulator};
-use crate::event_loop::{Device, Driven};
+use crate::event_loop::{Device, EventLoopOutcome};
 use crate::fidelity_record::Fidelity;
 use crate::network_plan::Plan;
 use std::collections::BTreeMap;
@@ -91,11 +91,11 @@ impl Groups {
     }
 
     /// Merges the results of all threads, given in their order.
-    pub fn join(&self, driven: Vec<Driven>) -> MergedOutcome {
+    pub fn join(&self, driven: Vec<EventLoopOutcome>) -> MergedOutcome {
         let mut counts = Counts::default();
         let (mut results, mut accounts) = (Vec::new(), Vec::new());
         let (mut owners, mut max) = (Vec::new(), 0);
-        for Driven { emulator, fidelity } in driven {
+        for EventLoopOutcome { emulator, fidelity } in driven {
             counts.add(&emulator.counts());
             let spec = &emulator.plan().spec;
             max = spec.measure.flows;

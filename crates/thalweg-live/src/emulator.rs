@@ -6,7 +6,7 @@
 use crate::ack_delay_signal::AckDelay;
 use crate::gates_on_packets::{GateVerdict, Gates};
 use crate::ip_header::{Header, fragment_ipv4, rewrite_hops_and_ecn};
-use crate::middlebox::{Inbound, Middle};
+use crate::middlebox::{Inbound, Middleboxes};
 use crate::network_plan::Plan;
 use crate::router_feedback::{Sources, parse_packet_head};
 use crate::router_icmp::{self, IcmpError};
@@ -18,7 +18,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::gate::Marking;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::live_network::{Arrival, LinkStatus, Live};
+use thalweg_sim::live_network::{Arrival, LinkStatus, LiveNetwork};
 use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::simulation_spec::{LinkSpec, NodeId};
 use thalweg_sim::{RunResult, SpecError, Status};
@@ -67,7 +67,7 @@ pub struct Counts {
     /// Acknowledgements delayed as a congestion signal.
     pub waited: u64,
     /// Packets held at a gate.
-    pub held: u64,
+    pub held_at_gates: u64,
     /// Duplicates dropped by gates: the same data already waited.
     pub copies: u64,
     /// Packets dropped by full gates.
@@ -86,7 +86,7 @@ impl Counts {
         self.stopped += other.stopped;
         self.router_feedback += other.router_feedback;
         self.waited += other.waited;
-        self.held += other.held;
+        self.held_at_gates += other.held_at_gates;
         self.copies += other.copies;
         self.gate_drops += other.gate_drops;
     }
@@ -104,7 +104,7 @@ struct LivePath {
 /// Network that real packets cross.
 #[derive(Debug)]
 pub struct Emulator {
-    live: Live,
+    live: LiveNetwork,
     plan: Plan,
     by_address: HashMap<IpAddr, usize>,
     /// Paths by endpoints and matching rule; `None` if there is no route.
@@ -113,7 +113,7 @@ pub struct Emulator {
     list: Vec<LivePath>,
     connections: Connections,
     gates: Gates,
-    middle: Middle,
+    middle: Middleboxes,
     /// Senders that support router feedback, where routers send it.
     sources: Option<Sources>,
     /// Delayed acknowledgements, where they signal congestion to TCP.
@@ -130,7 +130,7 @@ impl Emulator {
     ///
     /// The network is invalid.
     pub fn new(plan: Plan) -> Result<Self, SpecError> {
-        let mut live = Live::new(&plan.spec)?;
+        let mut live = LiveNetwork::new(&plan.spec)?;
         if plan.marks_feedback {
             live.translate_messages();
         }
@@ -141,7 +141,7 @@ impl Emulator {
         let addresses = plan.nodes.iter().enumerate();
         let by_address = addresses.flat_map(|(number, node)| node.addresses.map(|address| (address, number)));
         let by_address = by_address.collect();
-        let middle = Middle::new(&plan);
+        let middle = Middleboxes::new(&plan);
         Ok(Self {
             live,
             by_address,
@@ -241,7 +241,7 @@ impl Emulator {
         let links = self.plan.spec.links.iter().zip((0..).step_by(2));
         let both = links.flat_map(|(link, number)| [(link, number), (link, number + 1)]);
         both.filter_map(|(link, number)| {
-            let now = self.live.line(number).filter(|now| now.bytes > 0 || now.waiting > 0)?;
+            let now = self.live.line(number).filter(|now| now.bytes > 0 || now.queued_packets > 0)?;
             let ends = if number.is_multiple_of(2) { [link.a, link.b] } else { [link.b, link.a] };
             let [from, to] = ends.map(|node| &self.plan.spec.nodes[node.0 as usize].name);
             Some(LinkDirectionState { name: format!("{}: {from} -> {to}", link.name), at, now })
@@ -414,7 +414,9 @@ impl Emulator {
                     live.listens(connection);
                 }
             }
-            GateVerdict::Waits if live.hold(connection, priority, header.ecn, bytes) => self.counts.held += 1,
+            GateVerdict::Waits if live.hold(connection, priority, header.ecn, bytes) => {
+                self.counts.held_at_gates += 1
+            }
             GateVerdict::Waits => self.counts.gate_drops += 1,
             GateVerdict::Copy => self.counts.copies += 1,
         }

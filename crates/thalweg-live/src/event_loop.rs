@@ -34,7 +34,7 @@ pub type FileCapture = Mutex<Capture<BufWriter<File>>>;
 
 /// Outcome of a run.
 #[derive(Debug)]
-pub struct Driven {
+pub struct EventLoopOutcome {
     /// Network after the run.
     pub emulator: Emulator,
     /// Record of this host's lateness.
@@ -51,17 +51,17 @@ pub struct NetworkObservers {
 }
 
 /// Maximum packets read from a device per turn.
-const BATCH: u64 = 64;
+const MAX_PACKETS_PER_TURN: u64 = 64;
 /// Event id of the stop signal.
-const STOP: u64 = u64::MAX;
-/// Sleep between polls for wake-up coalescing, and the minimum number of packets per [`WHILE`] that enables it. Packets
+const STOP_EVENT: u64 = u64::MAX;
+/// Sleep between polls for wake-up coalescing, and the minimum number of packets per [`BUSY_POLL_TIME`] that enables it. Packets
 /// that wait for the next poll are then moved together, and their reader is woken once for several. A timer and a
 /// wake-up cost some microseconds each, on virtual machines ten or more.
-const PAUSE: (Duration, u64) = (Duration::from_micros(20), 100);
+const POLL_PAUSE: (Duration, u64) = (Duration::from_micros(20), 100);
 /// Same values with more hosts than [`FEW_HOSTS`]: packets for different hosts cannot be delivered together.
 const PAUSE_OF_MANY: (Duration, u64) = (Duration::from_micros(60), 40);
 const FEW_HOSTS: usize = 8;
-const WHILE: Duration = Duration::from_millis(1);
+const BUSY_POLL_TIME: Duration = Duration::from_millis(1);
 /// Maximum events per poll.
 const EVENTS: usize = 64;
 /// Maximum size of a packet or GSO run with its header, in bytes.
@@ -79,13 +79,13 @@ pub fn run_event_loop(
     stop: BorrowedFd<'_>,
     began: Instant,
     observers: &NetworkObservers,
-) -> io::Result<Driven> {
+) -> io::Result<EventLoopOutcome> {
     thread_priority::raise_priority();
     let waits = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     let add = |file: BorrowedFd<'_>, number| {
         epoll::add(&waits, file, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
     };
-    add(stop, STOP)?;
+    add(stop, STOP_EVENT)?;
     let (capture, watch) = (observers.capture.as_deref(), observers.watch.as_deref());
     // Captures number the hosts.
     let mut numbers = vec![None; emulator.plan().nodes.len()];
@@ -114,7 +114,7 @@ pub fn run_event_loop(
     let mut polled_at = clock.now();
     let mut seen = Time::ZERO;
     let mut pace = Pace::default();
-    let (pause, busy) = if devices.len() > FEW_HOSTS { PAUSE_OF_MANY } else { PAUSE };
+    let (pause, busy) = if devices.len() > FEW_HOSTS { PAUSE_OF_MANY } else { POLL_PAUSE };
     loop {
         let mut out = 0;
         let mut failed = None;
@@ -141,7 +141,7 @@ pub fn run_event_loop(
             runs[interface].flush(&devices[interface].port, &mut on_delivery);
         }
         fidelity.burst = fidelity.burst.max(out);
-        pace.moved += out;
+        pace.packets_moved += out;
         if let Some(error) = failed {
             return Err(error.into());
         }
@@ -175,7 +175,7 @@ pub fn run_event_loop(
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        if events.iter().any(|event| event.data.u64() == STOP) {
+        if events.iter().any(|event| event.data.u64() == STOP_EVENT) {
             break;
         }
         // Nothing was pending when the thread went to sleep.
@@ -185,7 +185,7 @@ pub fn run_event_loop(
         let mut received = 0;
         for event in &events {
             let Some(device) = devices.get(event.data.u64() as usize) else { continue };
-            let max = received + BATCH;
+            let max = received + MAX_PACKETS_PER_TURN;
             while received < max {
                 let (offload, bytes) = match device.port.read(&mut buffer) {
                     Ok(read) => read,
@@ -204,19 +204,19 @@ pub fn run_event_loop(
             gateway_tap.signals().into_iter().for_each(|(ends, signal)| emulator.congested(ends, signal));
         }
         fidelity.observe(since, received);
-        pace.moved += received;
+        pace.packets_moved += received;
     }
     fidelity.shortest = emulator.shortest();
     fidelity.elapsed = clock.now().since(Time::ZERO);
     let busy = rustix::time::clock_gettime(processor);
     fidelity.busy = Duration::from_secs(busy.tv_sec as u64) + Duration::from_nanos(busy.tv_nsec as u64);
-    Ok(Driven { emulator, fidelity })
+    Ok(EventLoopOutcome { emulator, fidelity })
 }
 
 /// Rate of moved packets.
 #[derive(Debug, Default)]
 struct Pace {
-    moved: u64,
+    packets_moved: u64,
     /// Start of the counting interval.
     since: Time,
     /// Result of the previous interval.
@@ -226,9 +226,9 @@ struct Pace {
 impl Pace {
     /// Returns true if the packet rate permits sleeping between polls.
     fn coalesces(&mut self, now: Time, busy: u64) -> bool {
-        if now.since(self.since) >= WHILE {
-            self.is_busy = self.moved >= busy && now.since(self.since) < WHILE * 2;
-            self.moved = 0;
+        if now.since(self.since) >= BUSY_POLL_TIME {
+            self.is_busy = self.packets_moved >= busy && now.since(self.since) < BUSY_POLL_TIME * 2;
+            self.packets_moved = 0;
             self.since = now;
         }
         self.is_busy

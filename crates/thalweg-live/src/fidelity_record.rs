@@ -86,7 +86,7 @@ fn bucket_maximum(bucket: usize) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub struct Fidelity {
     /// Lateness of packets that leave the network.
-    pub late: Lateness,
+    pub lateness: Lateness,
     /// Upper bound on the time that sent packets waited to be read: the interval between two polls of the devices.
     pub unseen: Lateness,
     /// Maximum number of packets delivered in one batch.
@@ -130,8 +130,8 @@ impl Fidelity {
             merged.elapsed = merged.elapsed.max(thread.elapsed);
             merged.busy += thread.busy;
             merged.threads += thread.threads;
-            let share = thread.late.quantile(0.99).as_secs_f64() / thread.lateness_bound().as_secs_f64();
-            merged.late.max = merged.late.max.max(thread.late.max);
+            let share = thread.lateness.quantile(0.99).as_secs_f64() / thread.lateness_bound().as_secs_f64();
+            merged.lateness.max = merged.lateness.max.max(thread.lateness.max);
             merged.unseen.max = merged.unseen.max.max(thread.unseen.max);
             if latest.as_ref().is_none_or(|(max, _)| share > *max) {
                 latest = Some((share, thread));
@@ -139,7 +139,7 @@ impl Fidelity {
         }
         if let Some((_, latest)) = latest {
             // The maximum is over all threads.
-            merged.late = Lateness { max: merged.late.max, ..latest.late };
+            merged.lateness = Lateness { max: merged.lateness.max, ..latest.lateness };
             merged.unseen = Lateness { max: merged.unseen.max, ..latest.unseen };
             merged.shortest = latest.shortest;
         }
@@ -155,13 +155,13 @@ impl Fidelity {
     /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         let mut why = Vec::new();
-        let (late, bound) = (self.late.quantile(0.99), self.lateness_bound());
+        let (late, bound) = (self.lateness.quantile(0.99), self.lateness_bound());
         if late > bound {
             let [late, bound] = [late, bound].map(RoundedDuration);
             why.push(format!("1 % of packets left at least {late} late; the limit is {bound}"));
         }
-        if self.late.max() > STALL_THRESHOLD {
-            why.push(format!("the emulator stalled for {}", RoundedDuration(self.late.max())));
+        if self.lateness.max() > STALL_THRESHOLD {
+            why.push(format!("the emulator stalled for {}", RoundedDuration(self.lateness.max())));
         }
         if self.lost_before > 0 {
             why.push(format!(
@@ -189,7 +189,7 @@ impl Fidelity {
     /// Records a packet due at `at` that leaves at `now`.
     #[inline]
     pub fn leave(&mut self, at: Time, now: Time) {
-        self.late.record(now.since(at));
+        self.lateness.record(now.since(at));
     }
 }
 
@@ -216,7 +216,7 @@ impl fmt::Display for Fidelity {
             let [half, max] = [0.5, 0.99].map(|share| RoundedDuration(of.quantile(share)));
             format!("{half} (median), {max} (99 %), {} (max)", RoundedDuration(of.max()))
         };
-        writeln!(f, "packets left late by {}", quantiles(&self.late))?;
+        writeln!(f, "packets left late by {}", quantiles(&self.lateness))?;
         writeln!(f, "waits of packets, upper bounds: {}", quantiles(&self.unseen))?;
         let share = 100.0 * self.busy.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9);
         write!(

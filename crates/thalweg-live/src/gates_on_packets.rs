@@ -14,14 +14,14 @@ use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::live_network::Live;
+use thalweg_sim::live_network::LiveNetwork;
 use thalweg_sim::simulation_spec::NodeId;
 
 /// Idle time after which a flow with nothing in flight ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Idle time after which a flow ends, even with packets in flight.
-const DEAD: Duration = Duration::from_secs(50);
+const MAX_IDLE_TIME: Duration = Duration::from_secs(50);
 
 /// Verdict on a packet at its node's gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ struct Flow {
     last: Time,
     tcp: Option<Sender>,
     /// Waiting TCP data, by sequence numbers.
-    waiting: Vec<(u32, u32)>,
+    unsent_ranges: Vec<(u32, u32)>,
 }
 
 /// Flows behind gates.
@@ -73,7 +73,7 @@ impl Gates {
         (node, priority): (usize, u8),
         (key, connection): (Key, u32),
         (bytes, header): (&[u8], &Header),
-        live: &mut Live,
+        live: &mut LiveNetwork,
     ) -> GateVerdict {
         let segment = Segment::parse(bytes, header);
         let is_data = match header.protocol {
@@ -89,7 +89,7 @@ impl Gates {
                 self.next_check.get_or_insert(now + IDLE_TIMEOUT);
                 live.join(connection, NodeId(node as u32), priority);
                 let tcp = segment.as_ref().map(Sender::new);
-                place.insert(Flow { key, connection, last: now, tcp, waiting: Vec::new() })
+                place.insert(Flow { key, connection, last: now, tcp, unsent_ranges: Vec::new() })
             }
         };
         if is_data {
@@ -101,7 +101,7 @@ impl Gates {
             live.congested(connection, signal);
         }
         if !live.is_paused(connection) {
-            flow.waiting.clear();
+            flow.unsent_ranges.clear();
             if segment.is_some_and(|segment| segment.is_reset()) {
                 self.end(&ends, live);
             }
@@ -110,19 +110,19 @@ impl Gates {
         let Some(segment) = segment else { return GateVerdict::Waits };
         if segment.payload > 0 {
             let part = (segment.sequence, segment.end());
-            if flow.waiting.contains(&part) {
+            if flow.unsent_ranges.contains(&part) {
                 return GateVerdict::Copy;
             }
-            flow.waiting.push(part);
+            flow.unsent_ranges.push(part);
             return GateVerdict::Waits;
         }
         // The FIN or RST must not overtake the data.
         let is_end = segment.is_last() || segment.is_reset();
-        if is_end && !flow.waiting.is_empty() { GateVerdict::Waits } else { GateVerdict::Passes }
+        if is_end && !flow.unsent_ranges.is_empty() { GateVerdict::Waits } else { GateVerdict::Passes }
     }
 
     /// Handles a packet received for a host behind a gate.
-    pub fn on_received(&mut self, bytes: &[u8], header: &Header, live: &mut Live) {
+    pub fn on_received(&mut self, bytes: &[u8], header: &Header, live: &mut LiveNetwork) {
         let ([source, target], protocol, [from, to]) = flow_key(header);
         let ends = ([target, source], protocol, [to, from]);
         let Some(flow) = self.flows.get_mut(&ends) else { return };
@@ -136,7 +136,13 @@ impl Gates {
     }
 
     /// Handles a congestion signal for a program's connection that no packet shows.
-    pub fn on_congested(&self, program: SocketAddr, target: SocketAddr, signal: Signal, live: &mut Live) {
+    pub fn on_congested(
+        &self,
+        program: SocketAddr,
+        target: SocketAddr,
+        signal: Signal,
+        live: &mut LiveNetwork,
+    ) {
         let ends = ([program.ip(), target.ip()], TCP, [program.port(), target.port()]);
         if let Some(flow) = self.flows.get(&ends) {
             live.congested(flow.connection, signal);
@@ -144,7 +150,7 @@ impl Gates {
     }
 
     /// Removes ended flows.
-    pub fn pass(&mut self, now: Time, live: &mut Live, mut keep: impl FnMut(&Key)) {
+    pub fn pass(&mut self, now: Time, live: &mut LiveNetwork, mut keep: impl FnMut(&Key)) {
         if self.next_check.is_none_or(|next_check| now < next_check) {
             return;
         }
@@ -156,7 +162,7 @@ impl Gates {
             let is_silent = now.since(flow.last) >= IDLE_TIMEOUT;
             let is_over = is_silent && !flow.tcp.is_some_and(|sender| sender.is_waiting()) && !waits;
             // No event will report these packets as delivered; connections close only later.
-            let is_dead = now.since(flow.last) >= DEAD && !waits;
+            let is_dead = now.since(flow.last) >= MAX_IDLE_TIME && !waits;
             if is_over || is_dead {
                 live.leave(flow.connection);
             }
@@ -165,7 +171,7 @@ impl Gates {
         self.next_check = (!self.flows.is_empty()).then_some(now + IDLE_TIMEOUT / 4);
     }
 
-    fn end(&mut self, ends: &FlowKey, live: &mut Live) {
+    fn end(&mut self, ends: &FlowKey, live: &mut LiveNetwork) {
         if let Some(flow) = self.flows.remove(ends) {
             live.leave(flow.connection);
         }

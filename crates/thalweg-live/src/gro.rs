@@ -231,7 +231,7 @@ pub(crate) enum DeliveryEvent {
 /// Pending packets to one host.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
-    open: Vec<Run>,
+    open_runs: Vec<Run>,
     /// True if the system accepts merged TCP segments but not merged datagrams.
     tcp_alone: bool,
 }
@@ -239,7 +239,7 @@ pub(crate) struct Runs {
 impl Runs {
     /// Returns true if no packet is pending.
     pub fn is_empty(&self) -> bool {
-        self.open.is_empty()
+        self.open_runs.is_empty()
     }
 
     /// Adds a packet for the host, scheduled for `at`. Reports delivery events through `on_delivery`.
@@ -252,36 +252,36 @@ impl Runs {
     ) {
         let header = if port.takes_runs() { Header::parse(&packet) } else { None };
         let Some(header) = header else { return write_to_port(port, at, &packet, &mut on_delivery) };
-        let known = self.open.iter().position(|run| is_same_flow(&run.shape.header, &header));
+        let known = self.open_runs.iter().position(|run| is_same_flow(&run.shape.header, &header));
         let shape = Shape::from_packet(&packet, header);
         let shape = shape.filter(|shape| !(self.tcp_alone && shape.kind == GsoKind::Datagrams));
         match (known, shape) {
             (None, None) => write_to_port(port, at, &packet, &mut on_delivery),
             // Pending packets of the same flow must precede it.
             (Some(known), None) => {
-                let run = self.open.remove(known);
+                let run = self.open_runs.remove(known);
                 self.write(port, run, &mut on_delivery);
                 write_to_port(port, at, &packet, &mut on_delivery);
             }
             (Some(known), Some(shape)) => {
-                if let Some(packet) = self.open[known].add(&shape, at, packet) {
-                    let run = std::mem::replace(&mut self.open[known], Run::new(shape, at, packet));
+                if let Some(packet) = self.open_runs[known].add(&shape, at, packet) {
+                    let run = std::mem::replace(&mut self.open_runs[known], Run::new(shape, at, packet));
                     self.write(port, run, &mut on_delivery);
                 }
             }
             (None, Some(shape)) => {
-                if self.open.len() >= MAX_OPEN_BUFFERS {
+                if self.open_runs.len() >= MAX_OPEN_BUFFERS {
                     self.flush(port, &mut on_delivery);
                 }
-                self.open.push(Run::new(shape, at, packet));
+                self.open_runs.push(Run::new(shape, at, packet));
             }
         }
     }
 
     /// Delivers all pending packets.
     pub fn flush(&mut self, port: &Port, mut on_delivery: impl FnMut(DeliveryEvent)) {
-        while !self.open.is_empty() {
-            let run = self.open.remove(0);
+        while !self.open_runs.is_empty() {
+            let run = self.open_runs.remove(0);
             self.write(port, run, &mut on_delivery);
         }
     }

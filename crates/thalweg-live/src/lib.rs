@@ -39,7 +39,7 @@ mod tun_queue;
 
 pub use connected_components::{Groups, MergedOutcome};
 pub use emulator::{Counts, Delivery, Emulator, LinkDirectionState};
-pub use event_loop::{Device, Driven, FileCapture, NetworkObservers, run_event_loop};
+pub use event_loop::{Device, EventLoopOutcome, FileCapture, NetworkObservers, run_event_loop};
 pub use fidelity_record::{Fidelity, Lateness, Verdict};
 pub use network_snapshots::{View, Watch};
 pub use pcapng_capture::Capture;

@@ -14,11 +14,11 @@ const MAX_PAIRS: usize = 1 << 16;
 
 /// All middleboxes of a network.
 #[derive(Debug, Default)]
-pub(crate) struct Middle {
+pub(crate) struct Middleboxes {
     /// NATs by link, each with its node.
     translators: HashMap<usize, (usize, Nat)>,
     /// Time of the first UDP packet between two ports over a link, in either direction.
-    began: HashMap<(usize, [TransportAddress; 2]), Time>,
+    udp_start_times: HashMap<(usize, [TransportAddress; 2]), Time>,
     /// True if any link has a firewall.
     has_firewalls: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) enum Inbound {
     Stops,
 }
 
-impl Middle {
+impl Middleboxes {
     pub fn new(plan: &Plan) -> Self {
         let links = plan.spec.links.iter().enumerate();
         let translators = links.filter_map(|(number, link)| {
@@ -42,7 +42,7 @@ impl Middle {
             Some((number, (link.a.0 as usize, Nat::new(kind, link.middlebox.nat_rebind))))
         });
         let has_firewalls = plan.spec.links.iter().any(|link| link.middlebox.udp_for.is_some());
-        Self { translators: translators.collect(), began: HashMap::new(), has_firewalls }
+        Self { translators: translators.collect(), udp_start_times: HashMap::new(), has_firewalls }
     }
 
     /// Returns true for a direction that leaves through a NAT.
@@ -66,17 +66,17 @@ impl Middle {
         for direction in path {
             let link = *direction as usize / 2;
             let Some(span) = plan.spec.links[link].middlebox.udp_for else { continue };
-            if self.began.len() >= MAX_PAIRS {
+            if self.udp_start_times.len() >= MAX_PAIRS {
                 // Expired entries start afresh, as in middleboxes that discard state.
-                self.began.retain(|(link, _), began| {
+                self.udp_start_times.retain(|(link, _), began| {
                     let span = plan.spec.links[*link].middlebox.udp_for.unwrap_or_default();
                     now.since(*began) < span * 2
                 });
             }
-            if self.began.len() >= MAX_PAIRS {
+            if self.udp_start_times.len() >= MAX_PAIRS {
                 return true;
             }
-            let began = *self.began.entry((link, ends)).or_insert(now);
+            let began = *self.udp_start_times.entry((link, ends)).or_insert(now);
             stops |= now.since(began) >= span;
         }
         stops

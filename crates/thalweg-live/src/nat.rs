@@ -33,8 +33,8 @@ type Owner = (u8, TransportAddress, Option<TransportAddress>);
 struct Mapping {
     port: u16,
     targets: HashSet<TransportAddress>,
-    made: Time,
-    last: Time,
+    created_at: Time,
+    last_use: Time,
 }
 
 /// A NAT.
@@ -69,10 +69,11 @@ impl Nat {
         if !self.mappings.contains_key(&owner) {
             let port = self.free_port(now, protocol, from.0.is_ipv6())?;
             self.owners.insert((protocol, from.0.is_ipv6(), port), owner);
-            self.mappings.insert(owner, Mapping { port, targets: HashSet::new(), made: now, last: now });
+            self.mappings
+                .insert(owner, Mapping { port, targets: HashSet::new(), created_at: now, last_use: now });
         }
         let mapping = self.mappings.get_mut(&owner)?;
-        mapping.last = now;
+        mapping.last_use = now;
         if mapping.targets.len() < MAX_TARGETS {
             mapping.targets.insert(to);
         }
@@ -108,8 +109,8 @@ impl Nat {
     fn is_over(&self, now: Time, protocol: u8, mapping: &Mapping) -> bool {
         let timeout = IDLE_TIMEOUT[usize::from(protocol != UDP)];
         let period = |rebind: Duration, at: Time| at.since(Time::ZERO).as_picos() / rebind.as_picos().max(1);
-        let rebinds = |rebind| protocol == UDP && period(rebind, now) != period(rebind, mapping.made);
-        now.since(mapping.last) >= timeout || self.rebind.is_some_and(rebinds)
+        let rebinds = |rebind| protocol == UDP && period(rebind, now) != period(rebind, mapping.created_at);
+        now.since(mapping.last_use) >= timeout || self.rebind.is_some_and(rebinds)
     }
 
     fn forget(&mut self, owner: &Owner) {
@@ -213,8 +214,8 @@ mod tests {
         assert_eq!(nat.enter(at(120), UDP, place(9, 53), port), None);
         for target in 0..40_000u32 {
             let to = (Ipv4Addr::from(0x0b00_0000 + target).into(), 53);
-            let given = nat.leave(at(10), UDP, place(1, 1), to);
-            assert_eq!(given.is_some(), target + 1 < MAX_MAPPINGS as u32, "{target}");
+            let public_port = nat.leave(at(10), UDP, place(1, 1), to);
+            assert_eq!(public_port.is_some(), target + 1 < MAX_MAPPINGS as u32, "{target}");
         }
         // Two minutes later, ports are free again.
         assert!(nat.leave(at(131), UDP, place(1, 1), place(7, 7)).is_some());

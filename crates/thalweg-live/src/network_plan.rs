@@ -91,7 +91,7 @@ const MAX_HOSTS: usize = 250;
 /// Maximum number of nodes with addresses.
 const MAX_NODES: usize = 50_000;
 /// Maximum link rate; a faster link exceeds one processor.
-const FASTEST: Rate = Rate::from_bits_per_sec(25_000_000_000);
+const MAX_LINK_RATE: Rate = Rate::from_bits_per_sec(25_000_000_000);
 /// Minimum IPv4 MTU that every host accepts (RFC 791), and minimum link MTU for IPv6 (RFC 8200).
 const MIN_MTU: u32 = 576;
 const MIN_MTU_V6: u32 = 1280;
@@ -314,9 +314,9 @@ fn list_some_names(names: &[String]) -> String {
 fn check_links(links: &[LinkSpec]) -> Result<(), PlanError> {
     for link in links {
         for direction in [&link.forward, &link.backward] {
-            if direction.rate > FASTEST && direction.rate < Rate::MAX {
+            if direction.rate > MAX_LINK_RATE && direction.rate < Rate::MAX {
                 return Err(PlanError(format!(
-                    "link `{}` has {}: no host carries more than {FASTEST} packet by packet; make it slower (`--set`), or simulate it",
+                    "link `{}` has {}: no host carries more than {MAX_LINK_RATE} packet by packet; make it slower (`--set`), or simulate it",
                     link.name, direction.rate
                 )));
             }

@@ -16,7 +16,7 @@ pub struct View {
     /// Link directions that carried traffic, in scenario order.
     pub lines: Vec<LinkDirectionState>,
     /// 99th percentile of the lateness that this host added to packets.
-    pub late: Duration,
+    pub lateness: Duration,
 }
 
 impl View {
@@ -24,7 +24,7 @@ impl View {
     pub fn from_threads(views: impl Iterator<Item = Self>) -> Self {
         views.fold(Self::default(), |mut merged, view| {
             merged.at = merged.at.max(view.at);
-            merged.late = merged.late.max(view.late);
+            merged.lateness = merged.lateness.max(view.lateness);
             merged.lines.extend(view.lines);
             merged
         })
@@ -42,7 +42,7 @@ impl Watch {
     }
 
     pub(crate) fn observe(&self, at: Time, emulator: &Emulator, fidelity: &Fidelity) {
-        let view = View { at, lines: emulator.lines(at), late: fidelity.late.quantile(0.99) };
+        let view = View { at, lines: emulator.lines(at), lateness: fidelity.lateness.quantile(0.99) };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = view;
     }
 }

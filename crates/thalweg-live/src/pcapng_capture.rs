@@ -8,7 +8,7 @@ use std::io::{self, Write};
 pub struct Capture<W: Write> {
     to: W,
     /// Start of the run, in nanoseconds since 1970.
-    began: u64,
+    start_nanos: u64,
     failed: Option<io::Error>,
 }
 
@@ -39,12 +39,12 @@ impl<W: Write> Capture<W> {
             append_option(&mut body, 0, &[]);
             to.write_all(&encode_block(INTERFACE, &body))?;
         }
-        Ok(Self { to, began, failed: None })
+        Ok(Self { to, start_nanos: began, failed: None })
     }
 
     /// Records a packet that a host received (`inbound`) or sent, `nanos` nanoseconds after the start of the run.
     pub fn packet(&mut self, interface: u32, nanos: u64, inbound: bool, bytes: &[u8]) {
-        let time = self.began + nanos;
+        let time = self.start_nanos + nanos;
         let length = bytes.len() as u32;
         let words = [interface, (time >> 32) as u32, time as u32, length, length];
         let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -99,7 +99,7 @@ pub struct GroupCarrier {
 #[derive(Clone, Debug)]
 struct Flow {
     name: String,
-    by: Arc<GroupCarrier>,
+    carrier: Arc<GroupCarrier>,
     ends: [usize; 2],
     sink: IpAddr,
     port: u16,
@@ -142,7 +142,7 @@ pub struct CarriedFlow {
     /// Name.
     pub name: String,
     /// Name of its transport.
-    pub by: String,
+    pub transport: String,
     /// Start time, from the beginning of the run.
     pub start: Duration,
     /// Stop time.
@@ -239,7 +239,7 @@ impl Traffic {
             let found = hosts.iter().find(|host| host.node == node);
             found.ok_or(TrafficError::NoHost)
         };
-        let tcp_statistics = self.flows.iter().map(|flow| match flow.by.carrier {
+        let tcp_statistics = self.flows.iter().map(|flow| match flow.carrier.carrier {
             Carrier::Kernel(_) => tcp_statistics(host(flow.ends[0])?).map(Some),
             Carrier::Ours(_) => Ok(None),
         });
@@ -290,7 +290,7 @@ impl Traffic {
         Ok(flows
             .map(|((flow, series), samples)| CarriedFlow {
                 name: flow.name.clone(),
-                by: flow.by.label.clone(),
+                transport: flow.carrier.label.clone(),
                 start: flow.start,
                 stop: flow.stop,
                 samples,
@@ -309,7 +309,7 @@ impl Traffic {
     ) -> Result<(), String> {
         let place = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), flow.port);
         let entered = host.enter().map_err(|error| error.to_string());
-        match &flow.by.carrier {
+        match &flow.carrier.carrier {
             Carrier::Kernel(_) => {
                 let listener =
                     entered.and_then(|()| TcpListener::bind(place).map_err(|error| error.to_string()));
@@ -364,10 +364,10 @@ impl Traffic {
         }
         let to = SocketAddr::new(flow.sink, flow.port);
         let is_over = || over.load(Ordering::Relaxed) || began.elapsed() >= flow.stop;
-        match &flow.by.carrier {
+        match &flow.carrier.carrier {
             Carrier::Kernel(name) => {
-                let stream =
-                    connect_tcp(to, name, is_over).map_err(|error| format!("{}: {error}", flow.by.label))?;
+                let stream = connect_tcp(to, name, is_over)
+                    .map_err(|error| format!("{}: {error}", flow.carrier.label))?;
                 let Some(mut stream) = stream else { return Ok(()) };
                 let piece = vec![7; 1 << 16];
                 while !is_over() {
@@ -503,7 +503,7 @@ fn plan_flow(
     // There are fewer flows than ports.
     let port = FIRST_PORT + place as u16;
     let (by, sink_address) = (Arc::clone(by), plan.nodes[sink].addresses[0]);
-    Ok(Flow { name, by, ends: [source, sink], sink: sink_address, port, start, stop })
+    Ok(Flow { name, carrier: by, ends: [source, sink], sink: sink_address, port, start, stop })
 }
 
 /// Returns the names of the kernel's congestion controls that are loaded.

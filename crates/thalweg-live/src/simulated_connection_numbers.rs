@@ -21,7 +21,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// State of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Open {
+pub(crate) struct OpenConnection {
     /// Number in the network.
     pub number: u32,
     /// Time of the last packet.
@@ -33,7 +33,7 @@ pub(crate) struct Open {
 /// Connection table.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    open: HashMap<Key, Open>,
+    open_connections: HashMap<Key, OpenConnection>,
     checked_at: Time,
 }
 
@@ -45,23 +45,27 @@ impl Connections {
         key: Key,
         connect: impl FnOnce() -> u32,
         close: impl FnMut(u32),
-    ) -> &mut Open {
+    ) -> &mut OpenConnection {
         let mut key = key;
-        if !self.open.contains_key(&key) {
+        if !self.open_connections.contains_key(&key) {
             self.close_expired(now, close);
-            if self.open.len() >= MAX_CONNECTIONS {
+            if self.open_connections.len() >= MAX_CONNECTIONS {
                 // Overflow connections of a flow share one entry.
                 key = Key { protocol: 0, ports: [0; 2], ..key };
             }
         }
-        let open = self.open.entry(key).or_insert_with(|| Open { number: connect(), last: now, next: None });
+        let open = self.open_connections.entry(key).or_insert_with(|| OpenConnection {
+            number: connect(),
+            last: now,
+            next: None,
+        });
         open.last = now;
         open
     }
 
     /// Keeps an idle connection alive while a gate holds its packets.
     pub fn keep(&mut self, now: Time, key: &Key) {
-        if let Some(open) = self.open.get_mut(key) {
+        if let Some(open) = self.open_connections.get_mut(key) {
             open.last = now;
         }
     }
@@ -72,7 +76,7 @@ impl Connections {
             return;
         }
         self.checked_at = now;
-        self.open.retain(|_, open| {
+        self.open_connections.retain(|_, open| {
             let stays = now.since(open.last) < IDLE_TIMEOUT;
             if !stays {
                 close(open.number);

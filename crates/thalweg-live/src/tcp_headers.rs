@@ -123,7 +123,7 @@ pub(crate) struct Sender {
     /// Last retransmitted segment.
     last_retransmitted: Option<u32>,
     /// True while the peer echoes a mark that was already counted.
-    marked: bool,
+    echoes_mark: bool,
     /// True once all data has been sent.
     closing: bool,
 }
@@ -138,7 +138,7 @@ impl Sender {
             recover: start,
             duplicates: 0,
             last_retransmitted: None,
-            marked: false,
+            echoes_mark: false,
             closing: false,
         }
     }
@@ -146,7 +146,7 @@ impl Sender {
     /// Handles a segment that the sender sends; returns the congestion signal, if any.
     pub fn on_sent(&mut self, segment: &Segment) -> Option<Signal> {
         if segment.has(CWR) {
-            self.marked = false;
+            self.echoes_mark = false;
         }
         self.closing |= segment.is_last();
         let end = segment.end();
@@ -183,7 +183,7 @@ impl Sender {
             self.duplicates += 1;
         }
         let is_marked = segment.has(ECE) && !segment.has(SYN);
-        (is_marked && !core::mem::replace(&mut self.marked, true)).then_some(Signal::Mark)
+        (is_marked && !core::mem::replace(&mut self.echoes_mark, true)).then_some(Signal::Mark)
     }
 
     /// Returns true while data is unacknowledged.

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// Scheduler slice of this thread. A short slice is scheduled sooner; the system default is some milliseconds.
-const SLICE: Duration = Duration::from_micros(100);
+const SCHEDULER_SLICE: Duration = Duration::from_micros(100);
 
 /// Nice value of a thread with the highest priority.
 const HIGHEST_PRIORITY_NICE: i32 = -20;
@@ -30,7 +30,7 @@ pub(crate) fn raise_priority() {
         flags: 0,
         nice: 0,
         priority: 0,
-        runtime: SLICE.as_nanos() as u64,
+        runtime: SCHEDULER_SLICE.as_nanos() as u64,
         deadline: 0,
         period: 0,
     };

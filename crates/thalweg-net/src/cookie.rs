@@ -7,7 +7,7 @@
 //! never leaves the server. A cookie is valid for one handshake: spent cookies are remembered for their lifetime.
 
 use crate::identity::Entropy;
-use crate::wire::{COOKIE, ConnectionId};
+use crate::wire::{COOKIE_SIZE, ConnectionId};
 use core::hash::{Hash, Hasher};
 use std::collections::{HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ use thalweg_proto::state_digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
 /// Lifetime of a cookie: longer than any round trip, but short for a thief.
-const LIFE: Duration = Duration::from_secs(10);
+const COOKIE_LIFETIME: Duration = Duration::from_secs(10);
 
 /// Creates and checks cookies.
 pub struct Cookies {
@@ -41,11 +41,17 @@ impl Cookies {
     }
 
     /// Returns a cookie for a client and its first message.
-    pub fn make(&self, now: Time, address: SocketAddr, source: ConnectionId, first: &[u8]) -> [u8; COOKIE] {
+    pub fn make(
+        &self,
+        now: Time,
+        address: SocketAddr,
+        source: ConnectionId,
+        first: &[u8],
+    ) -> [u8; COOKIE_SIZE] {
         let time = (now.as_picos() / 1000).wrapping_add(self.offset).to_be_bytes();
-        let mut cookie = [0; COOKIE];
+        let mut cookie = [0; COOKIE_SIZE];
         cookie[..8].copy_from_slice(&time);
-        cookie[8..].copy_from_slice(&self.hash(time, address, source, first).as_bytes()[..COOKIE - 8]);
+        cookie[8..].copy_from_slice(&self.hash(time, address, source, first).as_bytes()[..COOKIE_SIZE - 8]);
         cookie
     }
 
@@ -58,13 +64,14 @@ impl Cookies {
         first: &[u8],
         cookie: &[u8],
     ) -> bool {
-        let Some((time, given)) = cookie.split_first_chunk::<8>() else { return false };
+        let Some((time, tag_bytes)) = cookie.split_first_chunk::<8>() else { return false };
         let made = u64::from_be_bytes(*time).wrapping_sub(self.offset);
-        let Ok(given) = <[u8; COOKIE - 8]>::try_from(given) else { return false };
-        let mut expected = [0; COOKIE - 8];
-        expected.copy_from_slice(&self.hash(*time, address, source, first).as_bytes()[..COOKIE - 8]);
+        let Ok(given_tag) = <[u8; COOKIE_SIZE - 8]>::try_from(tag_bytes) else { return false };
+        let mut expected = [0; COOKIE_SIZE - 8];
+        expected.copy_from_slice(&self.hash(*time, address, source, first).as_bytes()[..COOKIE_SIZE - 8]);
         let age = (now.as_picos() / 1000).checked_sub(made);
-        age.is_some_and(|age| age <= LIFE.as_picos() / 1000) && constant_time_eq(&given, &expected)
+        age.is_some_and(|age| age <= COOKIE_LIFETIME.as_picos() / 1000)
+            && constant_time_eq(&given_tag, &expected)
     }
 
     fn hash(&self, time: [u8; 8], address: SocketAddr, source: ConnectionId, first: &[u8]) -> blake3::Hash {
@@ -95,7 +102,7 @@ impl UsedCookies {
 
     /// Adds a spent cookie, and removes expired ones.
     pub fn add(&mut self, now: Time, cookie: &[u8]) {
-        while let Some((_, old)) = self.order.pop_front_if(|(spent, _)| now.since(*spent) > LIFE) {
+        while let Some((_, old)) = self.order.pop_front_if(|(spent, _)| now.since(*spent) > COOKIE_LIFETIME) {
             self.cookies.remove(&old);
         }
         if self.cookies.insert(cookie.to_owned()) {
@@ -133,8 +140,14 @@ mod tests {
         let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
         let cookie = cookies.make(now, client, SOURCE, FIRST_INPUT);
         assert!(cookies.check(now, client, SOURCE, FIRST_INPUT, &cookie));
-        assert!(cookies.check(now + LIFE, client, SOURCE, FIRST_INPUT, &cookie));
-        assert!(!cookies.check(now + LIFE + Duration::from_nanos(1), client, SOURCE, FIRST_INPUT, &cookie));
+        assert!(cookies.check(now + COOKIE_LIFETIME, client, SOURCE, FIRST_INPUT, &cookie));
+        assert!(!cookies.check(
+            now + COOKIE_LIFETIME + Duration::from_nanos(1),
+            client,
+            SOURCE,
+            FIRST_INPUT,
+            &cookie
+        ));
         // A cookie from the future: the server restarted, or the cookie is forged.
         assert!(!cookies.check(Time::ZERO, client, SOURCE, FIRST_INPUT, &cookie));
         for other in ["192.0.2.1:1001", "192.0.2.2:1000", "[2001:db8::1]:1000"] {
@@ -142,7 +155,7 @@ mod tests {
         }
         assert!(!cookies.check(now, client, ConnectionId([2; 8]), FIRST_INPUT, &cookie));
         assert!(!cookies.check(now, client, SOURCE, &[3; 32], &cookie));
-        for at in 0..COOKIE {
+        for at in 0..COOKIE_SIZE {
             let mut forged = cookie;
             forged[at] ^= 0x80;
             assert!(!cookies.check(now, client, SOURCE, FIRST_INPUT, &forged), "byte {at}");

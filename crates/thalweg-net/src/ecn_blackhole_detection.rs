@@ -30,7 +30,7 @@ pub struct EcnBlackHoleDetection {
     /// ECT state: data may be sent as ECN-capable unless the path is known to drop it.
     ect: Ect,
     /// True once a sending flow received an answer on this path.
-    answered: bool,
+    is_answered: bool,
     /// Retransmission timeouts since the last answer.
     silent: u8,
     /// Data packets with and without ECT.
@@ -132,7 +132,7 @@ impl EcnState {
 impl EcnBlackHoleDetection {
     /// Creates the state of a path without any packet.
     pub fn new() -> Self {
-        Self { ect: Ect::Used, answered: false, silent: 0, evidence: Evidence::default() }
+        Self { ect: Ect::Used, is_answered: false, silent: 0, evidence: Evidence::default() }
     }
 
     /// Inherits the ECN capability of the previous path: silence is more likely due to the migration.
@@ -140,7 +140,7 @@ impl EcnBlackHoleDetection {
     pub fn inheriting_from(self, last: &Self) -> Self {
         match last.ect {
             Ect::Failed { .. } | Ect::Dropped => Self { ect: last.ect, evidence: last.evidence, ..self },
-            Ect::Used => Self { answered: last.answered, ..self },
+            Ect::Used => Self { is_answered: last.is_answered, ..self },
             Ect::Paused | Ect::Again(_) => self,
         }
     }
@@ -152,7 +152,7 @@ impl EcnBlackHoleDetection {
 
     /// Returns the ECN state of this path, for flows that use ECN.
     pub fn state(&self) -> EcnState {
-        match (self.ect, self.answered) {
+        match (self.ect, self.is_answered) {
             // Later losses without ECT can refute it.
             (Ect::Dropped, _) if self.evidence.rules_out_equal_loss() => EcnState::Failed,
             (Ect::Used, true) => EcnState::Capable,
@@ -176,7 +176,7 @@ impl EcnBlackHoleDetection {
     /// Notes an answer to a sending flow.
     #[inline]
     pub fn on_answered(&mut self) {
-        (self.answered, self.silent) = (true, 0);
+        (self.is_answered, self.silent) = (true, 0);
         self.evidence.unanswered = 0;
         self.ect = match self.ect {
             Ect::Paused => Ect::Again(ECT_RETRY_ANSWERS),
@@ -208,7 +208,7 @@ impl EcnBlackHoleDetection {
         if let Ect::Failed { of, .. } = self.ect {
             let of = of.saturating_mul(2).min(MAX_FAILED_ECT_ANSWERS);
             self.ect = Ect::Failed { left: of, of };
-        } else if !self.answered {
+        } else if !self.is_answered {
             self.disable_ect_after_silence();
         } else if self.silent >= MAX_SILENT_TIMEOUTS {
             match self.ect {

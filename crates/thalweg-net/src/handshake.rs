@@ -15,7 +15,7 @@
 
 use crate::identity::{Identity, PublicKey};
 use crate::packet_protection::Secret;
-use crate::wire::{ConnectionId, TOKEN, VERSION};
+use crate::wire::{ConnectionId, RESET_TOKEN, VERSION};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{BoxedCryptoResolver, CryptoResolver, DefaultResolver, FallbackResolver, RingResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
@@ -48,7 +48,7 @@ pub struct ServerParameters {
     /// Connection id for packets from the client.
     pub id: ConnectionId,
     /// Stateless reset token of the server.
-    pub token: [u8; TOKEN],
+    pub token: [u8; RESET_TOKEN],
     /// Maximum datagram size accepted by the server, in bytes.
     pub max_datagram_bytes: u16,
 }
@@ -57,7 +57,7 @@ pub struct ServerParameters {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientParameters {
     /// Stateless reset token of the client.
-    pub token: [u8; TOKEN],
+    pub token: [u8; RESET_TOKEN],
     /// Maximum datagram size accepted by the client, in bytes.
     pub max_datagram_bytes: u16,
     /// Requested service.
@@ -415,12 +415,12 @@ mod tests {
     const SOURCE: ConnectionId = ConnectionId([9; 8]);
 
     fn server_parameters() -> ServerParameters {
-        ServerParameters { id: ConnectionId([3; 8]), token: [4; TOKEN], max_datagram_bytes: 1500 }
+        ServerParameters { id: ConnectionId([3; 8]), token: [4; RESET_TOKEN], max_datagram_bytes: 1500 }
     }
 
     fn client_parameters() -> ClientParameters {
         let service = "bench".to_owned();
-        ClientParameters { token: [5; TOKEN], max_datagram_bytes: 1400, service, scheme: b"cubic".to_vec() }
+        ClientParameters { token: [5; RESET_TOKEN], max_datagram_bytes: 1400, service, scheme: b"cubic".to_vec() }
     }
 
     fn identities() -> (Identity, Identity) {

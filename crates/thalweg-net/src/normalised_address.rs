@@ -20,13 +20,17 @@ mod tests {
 
     #[test]
     fn an_address_of_a_link_keeps_its_interface() {
-        for (given, meant) in [
+        for (given_address, expected_address) in [
             ("[fe80::1%7]:99", "[fe80::1%7]:99"),
             ("[2001:db8::1]:99", "[2001:db8::1]:99"),
             ("[::ffff:192.0.2.1]:99", "192.0.2.1:99"),
             ("192.0.2.1:99", "192.0.2.1:99"),
         ] {
-            assert_eq!(unmap_ipv4(given.parse().unwrap()), meant.parse().unwrap(), "{given}");
+            assert_eq!(
+                unmap_ipv4(given_address.parse().unwrap()),
+                expected_address.parse().unwrap(),
+                "{given_address}"
+            );
         }
         let flow = SocketAddrV6::new("fe80::1".parse().unwrap(), 99, 5, 7);
         assert_eq!(

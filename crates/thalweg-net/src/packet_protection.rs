@@ -7,7 +7,7 @@
 //! under all its keys.
 
 use crate::replay_protection::ReplayWindow;
-use crate::wire::{HEADER, TAG, packet_number};
+use crate::wire::{AEAD_TAG, HEADER, packet_number};
 use core::hash::Hasher;
 use core::ops::Range;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -91,7 +91,7 @@ pub struct Encryptor {
 
 /// Error of encryption: the packet numbers are exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exhausted;
+pub struct NumbersExhausted;
 
 impl Encryptor {
     /// Creates an encryptor that starts at packet number 0.
@@ -116,10 +116,10 @@ impl Encryptor {
     /// # Errors
     /// Returns an error after 2^62 packets.
     #[inline]
-    pub fn seal(&mut self, buffer: &mut Vec<u8>, start: usize) -> Result<(), Exhausted> {
+    pub fn seal(&mut self, buffer: &mut Vec<u8>, start: usize) -> Result<(), NumbersExhausted> {
         let number = self.next;
         if number >= LAST_NUMBER {
-            return Err(Exhausted);
+            return Err(NumbersExhausted);
         }
         if number >= self.epoch_end {
             self.secret = self.secret.next();
@@ -131,7 +131,7 @@ impl Encryptor {
         let sealed =
             self.key.key.seal_in_place_separate_tag(self.key.nonce(number), Aad::from(&*header), frames);
         // Encryption fails only beyond 2^36 bytes.
-        let tag = sealed.map_err(|_| Exhausted)?;
+        let tag = sealed.map_err(|_| NumbersExhausted)?;
         buffer.extend_from_slice(tag.as_ref());
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Decryptor {
             return Err(DecryptionError::IntegrityLimit);
         }
         let number = packet_number(packet, self.window.next()).ok_or(DecryptionError::Forged)?;
-        if number >= LAST_NUMBER || packet.len() < HEADER + TAG {
+        if number >= LAST_NUMBER || packet.len() < HEADER + AEAD_TAG {
             return Err(DecryptionError::Forged);
         }
         if !self.window.is_new(number) {
@@ -255,7 +255,7 @@ impl Decryptor {
     }
 
     fn is_previous_needed(&self) -> bool {
-        self.window.next() < self.epoch * self.epoch_length + crate::replay_protection::WINDOW
+        self.window.next() < self.epoch * self.epoch_length + crate::replay_protection::WINDOW_PACKETS
     }
 }
 
@@ -307,7 +307,7 @@ mod tests {
     fn a_sealed_packet_opens_once() {
         let (mut encryptor, mut decryptor) = pair(EPOCH);
         let packet = seal(&mut encryptor, b"hello");
-        assert_eq!(packet.len(), HEADER + 5 + TAG);
+        assert_eq!(packet.len(), HEADER + 5 + AEAD_TAG);
         assert!(!packet.windows(5).any(|part| part == b"hello"));
         let mut opened = packet.clone();
         let (number, range) = decryptor.open(&mut opened).unwrap();
@@ -363,7 +363,7 @@ mod tests {
         const LENGTH: u64 = 10_000;
         let first = Secret([7; 32]);
         let (mut encryptor, mut decryptor) = pair(LENGTH);
-        let last = LENGTH + crate::replay_protection::WINDOW - 1;
+        let last = LENGTH + crate::replay_protection::WINDOW_PACKETS - 1;
         for number in 0..=last {
             decryptor.open(&mut seal(&mut encryptor, b"x")).unwrap();
             assert_eq!(decryptor.previous.is_some(), (LENGTH..last).contains(&number), "{number}");
@@ -405,7 +405,7 @@ mod tests {
             assert_eq!(decryptor.open(&mut packets[15].clone()), Err(DecryptionError::Replayed));
             assert_eq!(decryptor.open(&mut forged(99)), Err(DecryptionError::Forged));
             assert_eq!(
-                decryptor.open(&mut packets[16][..HEADER + TAG - 1].to_vec()),
+                decryptor.open(&mut packets[16][..HEADER + AEAD_TAG - 1].to_vec()),
                 Err(DecryptionError::Forged)
             );
         }

@@ -25,14 +25,14 @@ use spake2::{Ed25519Group, Identity, Password, Spake2};
 use std::io::{self, Read, Write};
 
 /// Number of digits of a code: one guess is right with probability 10^-8.
-const DIGITS: usize = 8;
+const CODE_DIGITS: usize = 8;
 
 /// Length of a SPAKE2 message, in bytes: the side, and a group element.
-const HALF: usize = 33;
+const SPAKE2_MESSAGE: usize = 33;
 
 /// One-time pairing code, printed in two groups of four digits.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Code([u8; DIGITS]);
+pub struct Code([u8; CODE_DIGITS]);
 
 /// Text that is not a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Code {
         entropy.fill(&mut bytes);
         // 2^128 is not a multiple of 10^8: some codes are more likely by one in 10^30.
         let mut number = u128::from_be_bytes(bytes);
-        Self([0; DIGITS].map(|_| {
+        Self([0; CODE_DIGITS].map(|_| {
             let digit = (number % 10) as u8;
             number /= 10;
             b'0' + digit
@@ -64,7 +64,7 @@ impl Code {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, digit) in self.0.iter().enumerate() {
-            let dash = if index == DIGITS / 2 { "-" } else { "" };
+            let dash = if index == CODE_DIGITS / 2 { "-" } else { "" };
             write!(f, "{dash}{}", char::from(*digit))?;
         }
         Ok(())
@@ -83,7 +83,7 @@ impl FromStr for Code {
     /// Parses a code; dashes and spaces are ignored.
     fn from_str(text: &str) -> Result<Self, NotACode> {
         let digits: Vec<u8> = text.bytes().filter(|byte| !b"- ".contains(byte)).collect();
-        let digits: [u8; DIGITS] = digits.try_into().map_err(|_| NotACode)?;
+        let digits: [u8; CODE_DIGITS] = digits.try_into().map_err(|_| NotACode)?;
         if digits.iter().all(u8::is_ascii_digit) { Ok(Self(digits)) } else { Err(NotACode) }
     }
 }
@@ -152,7 +152,7 @@ pub fn initiate_with(
     let (password, [client, server]) = (Password::new(code.0), ends.identities());
     let (state, half) = Spake2::<Ed25519Group>::start_a_with_rng(&password, &client, &server, Draws(entropy));
     to.write_all(&half).map_err(stream)?;
-    let theirs: [u8; HALF] = read_array(from).map_err(stream)?;
+    let theirs: [u8; SPAKE2_MESSAGE] = read_array(from).map_err(stream)?;
     let proofs = Proofs::new(&state.finish(&theirs).map_err(|_| PairingError::Wrong)?);
     to.write_all(&proofs.client).map_err(stream)?;
     let proof = read_array(from).map_err(stream)?;
@@ -183,7 +183,7 @@ pub fn serve_with(
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
-    let theirs: [u8; HALF] =
+    let theirs: [u8; SPAKE2_MESSAGE] =
         read_array(from).map_err(|error| PairingError::Stream { error, guessed: false })?;
     let stream = |error| PairingError::Stream { error, guessed: true };
     let (password, [client, server]) = (Password::new(code.0), ends.identities());
@@ -198,7 +198,7 @@ pub fn serve_with(
 }
 
 /// Number of wrong guesses that invalidates a code.
-const GUESSES: u32 = 3;
+const MAX_WRONG_GUESSES: u32 = 3;
 
 /// Remaining wrong guesses of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -219,7 +219,7 @@ pub enum Verdict {
 
 impl Default for Guesses {
     fn default() -> Self {
-        Self(GUESSES)
+        Self(MAX_WRONG_GUESSES)
     }
 }
 
@@ -393,7 +393,7 @@ mod tests {
         assert!(matches!(result, Err(PairingError::Stream { guessed: true, .. })), "{result:?}");
         // An invalid half.
         let [ours, theirs] = streams();
-        (&ours).write_all(&[0xff; HALF]).unwrap();
+        (&ours).write_all(&[0xff; SPAKE2_MESSAGE]).unwrap();
         let result = pair_as_server(&code("12345678"), &pairing_keys(), &mut &theirs, &mut &theirs);
         assert!(matches!(result, Err(PairingError::Wrong)), "{result:?}");
     }

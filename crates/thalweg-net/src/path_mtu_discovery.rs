@@ -70,7 +70,7 @@ pub struct Discovery {
     search_at: Time,
     /// Confirmation time of the size in use, if it is used until then.
     confirm_at: Time,
-    used: bool,
+    is_used: bool,
 }
 
 impl Discovery {
@@ -85,7 +85,7 @@ impl Discovery {
             probe: None,
             search_at: Time::MAX,
             confirm_at: Time::ZERO,
-            used: false,
+            is_used: false,
         }
     }
 
@@ -97,13 +97,13 @@ impl Discovery {
     /// Notes that a datagram of this size was sent.
     #[inline]
     pub fn on_sent(&mut self, size: usize) {
-        self.used |= size > usize::from(SAFE_DATAGRAM);
+        self.is_used |= size > usize::from(SAFE_DATAGRAM);
     }
 
     /// Handles an expired retransmission timer of a flow: the size may be the cause.
     pub fn on_timeout(&mut self) {
         if self.plpmtu > SAFE_DATAGRAM {
-            self.used = true;
+            self.is_used = true;
             self.confirm_at = Time::ZERO;
         }
     }
@@ -124,7 +124,7 @@ impl Discovery {
             self.above = u32::from(self.max_plpmtu) + 1;
             self.search_at = Time::MAX;
         }
-        let confirms = self.used && self.plpmtu > SAFE_DATAGRAM && now >= self.confirm_at;
+        let confirms = self.is_used && self.plpmtu > SAFE_DATAGRAM && now >= self.confirm_at;
         let size = match self.probe {
             Some(probe) => Some(probe.size),
             None if confirms => Some(self.plpmtu),
@@ -149,7 +149,7 @@ impl Discovery {
         if let Some(probe) = self.probe {
             return probe.deadline;
         }
-        let confirm = if self.used && self.plpmtu > SAFE_DATAGRAM { self.confirm_at } else { Time::MAX };
+        let confirm = if self.is_used && self.plpmtu > SAFE_DATAGRAM { self.confirm_at } else { Time::MAX };
         let search = if self.searching { Time::ZERO } else { self.search_at };
         confirm.min(search)
     }
@@ -175,7 +175,7 @@ impl Discovery {
         self.probe.filter(|probe| probe.size == size)?;
         self.probe = None;
         self.confirm_at = now + CONFIRMATION_TIMER;
-        self.used = false;
+        self.is_used = false;
         (size > self.plpmtu).then(|| {
             self.plpmtu = size;
             Change::Raised
@@ -203,7 +203,7 @@ impl Discovery {
         self.plpmtu = SAFE_DATAGRAM;
         self.searching = false;
         self.search_at = now + RECOVERY_TIMER;
-        self.used = false;
+        self.is_used = false;
         self.probe = None;
         Change::Fallen
     }

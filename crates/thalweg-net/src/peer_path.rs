@@ -41,7 +41,7 @@ pub struct Path {
 struct Challenge {
     token: [u8; 8],
     tries: u8,
-    due: Time,
+    next_send: Time,
 }
 
 /// Next action of an unvalidated path.
@@ -59,7 +59,7 @@ impl Digest for Path {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         self.remote.hash(into);
         self.challenge
-            .map(|challenge| (challenge.token, challenge.tries, challenge.due.since(now)))
+            .map(|challenge| (challenge.token, challenge.tries, challenge.next_send.since(now)))
             .hash(into);
         // The limit matters only while the path is unvalidated.
         self.allowance().hash(into);
@@ -83,7 +83,7 @@ impl Path {
     pub fn unvalidated(remote: SocketAddr, limit: u16, now: Time, entropy: &mut dyn Entropy) -> Self {
         let mut token = [0; 8];
         entropy.fill(&mut token);
-        let challenge = Challenge { token, tries: 0, due: now };
+        let challenge = Challenge { token, tries: 0, next_send: now };
         Self { challenge: Some(challenge), ..Self::validated(remote, limit) }
     }
 
@@ -147,14 +147,14 @@ impl Path {
     /// Returns the challenge, when one is due.
     pub fn poll(&mut self, now: Time, rtt: Option<Duration>) -> ChallengeAction {
         let Some(challenge) = &mut self.challenge else { return ChallengeAction::Nothing };
-        if now < challenge.due {
+        if now < challenge.next_send {
             return ChallengeAction::Nothing;
         }
         if challenge.tries >= MAX_CHALLENGES {
             return ChallengeAction::GiveUp;
         }
         let wait = rtt.map_or(Duration::from_secs(1), |rtt| (rtt * 2).max(Duration::from_millis(200)));
-        challenge.due = now
+        challenge.next_send = now
             + (wait * (1 << challenge.tries.min(MAX_CHALLENGE_TIMEOUT_DOUBLINGS))).min(MAX_CHALLENGE_TIMEOUT);
         challenge.tries += 1;
         ChallengeAction::Challenge(challenge.token)
@@ -162,7 +162,7 @@ impl Path {
 
     /// Returns the time of the next [`Path::poll`].
     pub fn deadline(&self) -> Time {
-        self.challenge.map_or(Time::MAX, |challenge| challenge.due)
+        self.challenge.map_or(Time::MAX, |challenge| challenge.next_send)
     }
 
     /// Handles the response to a challenge. Returns true if it validates this path.

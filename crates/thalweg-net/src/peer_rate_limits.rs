@@ -8,52 +8,52 @@ pub struct Bucket {
     rate: u32,
     /// Tokens, in billionths.
     tokens: u64,
-    at: Time,
+    last_refill: Time,
 }
 
 impl Bucket {
     /// Creates a full bucket at `now`, with `rate` tokens per second.
     pub fn new(now: Time, rate: u32) -> Self {
-        Self { rate, tokens: u64::from(rate) * BILLION, at: now }
+        Self { rate, tokens: u64::from(rate) * NANOS_PER_SECOND, last_refill: now }
     }
 
     fn fill(&mut self, now: Time) {
-        let nanos = now.since(self.at).as_picos() / 1000;
+        let nanos = now.since(self.last_refill).as_picos() / 1000;
         let refill = nanos.saturating_mul(u64::from(self.rate));
-        self.at = now;
-        self.tokens = self.tokens.saturating_add(refill).min(u64::from(self.rate) * BILLION);
+        self.last_refill = now;
+        self.tokens = self.tokens.saturating_add(refill).min(u64::from(self.rate) * NANOS_PER_SECOND);
     }
 
     /// Returns true if a token is available.
     pub fn has_one(&mut self, now: Time) -> bool {
         self.fill(now);
-        self.tokens >= BILLION
+        self.tokens >= NANOS_PER_SECOND
     }
 
     /// Returns true if the bucket is at least half full.
     pub fn is_half_full(&mut self, now: Time) -> bool {
         self.fill(now);
-        self.tokens * 2 >= u64::from(self.rate) * BILLION
+        self.tokens * 2 >= u64::from(self.rate) * NANOS_PER_SECOND
     }
 
     /// Returns true if the bucket is full.
     pub fn is_full(&mut self, now: Time) -> bool {
         self.fill(now);
-        self.tokens >= u64::from(self.rate) * BILLION
+        self.tokens >= u64::from(self.rate) * NANOS_PER_SECOND
     }
 
     /// Takes one token, if available.
     pub fn take(&mut self, now: Time) -> bool {
         let has_one = self.has_one(now);
         if has_one {
-            self.tokens -= BILLION;
+            self.tokens -= NANOS_PER_SECOND;
         }
         has_one
     }
 }
 
 /// The unit of tokens.
-const BILLION: u64 = 1_000_000_000;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -8,22 +8,22 @@ use thalweg_proto::units::Time;
 ///
 /// At a million packets a second the window covers 8 ms of reordering, at 10 000 a second 0.8 s. It takes one KiB per
 /// connection.
-pub const WINDOW: u64 = 8192;
+pub const WINDOW_PACKETS: u64 = 8192;
 
-const WORDS: usize = (WINDOW / 64) as usize;
+const WINDOW_WORDS: usize = (WINDOW_PACKETS / 64) as usize;
 
 /// Sliding window of packet numbers (RFC 6479: a ring of words; sliding clears words and shifts nothing).
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
     /// One bit per number, at its remainder.
-    seen: Box<[u64; WORDS]>,
+    seen_numbers: Box<[u64; WINDOW_WORDS]>,
     /// Number after the highest seen.
     next: u64,
 }
 
 impl Default for ReplayWindow {
     fn default() -> Self {
-        Self { seen: Box::new([0; WORDS]), next: 0 }
+        Self { seen_numbers: Box::new([0; WINDOW_WORDS]), next: 0 }
     }
 }
 
@@ -41,7 +41,7 @@ impl ReplayWindow {
         }
         // The word of the newest number is shared with numbers one window earlier, which are no longer tracked.
         let oldest = (self.next - 1) / 64 * 64 + 64;
-        number + WINDOW >= oldest && self.seen[word_index(number)] & bit_mask(number) == 0
+        number + WINDOW_PACKETS >= oldest && self.seen_numbers[word_index(number)] & bit_mask(number) == 0
     }
 
     /// Marks a number as seen. Call it only for authentic packets: a forged number would move the window.
@@ -50,24 +50,24 @@ impl ReplayWindow {
         if number >= self.next {
             let (last, new) = (self.next.div_ceil(64), number / 64 + 1);
             // Clear the words that the window newly enters.
-            for fresh in last..new.min(last + WORDS as u64) {
-                self.seen[(fresh % WORDS as u64) as usize] = 0;
+            for fresh in last..new.min(last + WINDOW_WORDS as u64) {
+                self.seen_numbers[(fresh % WINDOW_WORDS as u64) as usize] = 0;
             }
             self.next = number + 1;
         }
-        self.seen[word_index(number)] |= bit_mask(number);
+        self.seen_numbers[word_index(number)] |= bit_mask(number);
     }
 }
 
 impl Digest for ReplayWindow {
     fn digest<H: Hasher>(&self, _now: Time, into: &mut H) {
         self.next.hash(into);
-        self.seen.iter().enumerate().filter(|(_, word)| **word > 0).for_each(|word| word.hash(into));
+        self.seen_numbers.iter().enumerate().filter(|(_, word)| **word > 0).for_each(|word| word.hash(into));
     }
 }
 
 fn word_index(number: u64) -> usize {
-    ((number / 64) % WORDS as u64) as usize
+    ((number / 64) % WINDOW_WORDS as u64) as usize
 }
 
 fn bit_mask(number: u64) -> u64 {
@@ -100,7 +100,7 @@ mod tests {
                 // Never twice.
                 prop_assert!(!(is_new && seen.contains(&number)));
                 // No number within the window is refused.
-                if !seen.contains(&number) && number + (WINDOW - 64) >= window.next() {
+                if !seen.contains(&number) && number + (WINDOW_PACKETS - 64) >= window.next() {
                     prop_assert!(is_new, "{} refused at {}", number, window.next());
                 }
                 if is_new {
@@ -115,8 +115,8 @@ mod tests {
     fn numbers_before_the_window_are_refused() {
         let mut window = ReplayWindow::default();
         window.mark(100_000);
-        assert!(!window.is_new(100_000 - WINDOW - 1));
-        assert!(window.is_new(100_000 - WINDOW + 64));
+        assert!(!window.is_new(100_000 - WINDOW_PACKETS - 1));
+        assert!(window.is_new(100_000 - WINDOW_PACKETS + 64));
         assert!(!window.is_new(100_000));
         assert!(window.is_new(100_001));
     }

@@ -124,10 +124,10 @@ mod tests {
 
         #[test]
         fn a_truncated_text_is_a_prefix(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'a'), Just(0x1b)], 0..60), max in 0usize..80) {
-            let (whole, cut) = (escape_unsafe(&bytes), printable_within(&bytes, max));
-            prop_assert!(whole.starts_with(&cut) && cut.len() <= max);
-            prop_assert!(cut == whole || whole.len() > max);
-            prop_assert!(!cut.chars().any(char::is_control));
+            let (whole, shortened) = (escape_unsafe(&bytes), printable_within(&bytes, max));
+            prop_assert!(whole.starts_with(&shortened) && shortened.len() <= max);
+            prop_assert!(shortened == whole || whole.len() > max);
+            prop_assert!(!shortened.chars().any(char::is_control));
         }
     }
 }

@@ -12,7 +12,7 @@ use attacker::{HostileClient, accepted_connection, server};
 use endpoint_pair::{Channel, Pair, client_config, server_config};
 use std::sync::{Mutex, PoisonError};
 use thalweg_net::endpoint::{Arrival, Limits, ReceivedDatagrams};
-use thalweg_net::wire::{HEADER, TAG};
+use thalweg_net::wire::{AEAD_TAG, HEADER};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Duration, Time};
@@ -64,7 +64,7 @@ fn sscop_begin() -> Vec<u8> {
 fn sstp_data(segment: u32, packet: u16, shipment: u32, length: usize) -> Vec<u8> {
     let payload = Slice::new(vec![b'x'; length]);
     let (segment, last) = (segment as u16, packet == 3);
-    let data = sstp::Data { shipment, segment, packet, last, full: true, resent: false, payload };
+    let data = sstp::Data { shipment, segment, packet, last, is_full: true, resent: false, payload };
     let mut bytes = Vec::new();
     sstp::wire::encode(0, &sstp::Pdu::Data(data), &mut bytes);
     bytes
@@ -167,7 +167,7 @@ fn retained_packets_do_not_pin_large_buffers() {
             let mut together = hostile.sealed_pdu(&segment_bytes(segment));
             let stride = together.len();
             for _ in 0..39 {
-                let other = hostile.sealed(&vec![0; stride - HEADER - TAG]);
+                let other = hostile.sealed(&vec![0; stride - HEADER - AEAD_TAG]);
                 together.extend(if is_garbage { vec![9; stride] } else { other });
             }
             let share = |bytes| ReceivedDatagrams { bytes: Slice::new(bytes), must_copy: !is_garbage };

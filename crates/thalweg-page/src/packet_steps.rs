@@ -77,7 +77,7 @@ impl Tracer for Steps {
         kept.steps.push_back(PacketStep {
             time: record.time.as_secs_f64(),
             step: step_name(record.step),
-            link: (record.link != u32::MAX).then_some(record.link),
+            link: (record.link_direction != u32::MAX).then_some(record.link_direction),
             flow: record.flow,
             backward: record.packet.backward,
             size: record.size,

@@ -16,7 +16,7 @@ const MAX_GROUPS: usize = 6;
 /// Maximum number of links of a scenario that is loaded again to try values; a larger one takes too long for that.
 const MAX_TRIED: usize = 64;
 /// Factor between a value and the ends of its range.
-const SPAN: f64 = 50.0;
+const RANGE_FACTOR: f64 = 50.0;
 
 /// A control.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -133,8 +133,8 @@ fn format_with_unit(value: f64, unit: &str) -> String {
 /// Returns a quantity whose scale extends from the value by a factor in both directions.
 fn quantity_control(key: &str, of: &str, label: &'static str, unit: &'static str, value: f64) -> Control {
     let whole = matches!(unit, "pkt" | "B" | "");
-    let min = if whole { (value / SPAN).floor().max(1.0) } else { value / SPAN };
-    let max = if unit.is_empty() { (value * SPAN).max(64.0) } else { value * SPAN };
+    let min = if whole { (value / RANGE_FACTOR).floor().max(1.0) } else { value / RANGE_FACTOR };
+    let max = if unit.is_empty() { (value * RANGE_FACTOR).max(64.0) } else { value * RANGE_FACTOR };
     let values = Values::Quantity { unit, value, min, max, has_zero: false };
     Control { key: key.to_owned(), of: of.to_owned(), label, values }
 }
@@ -149,7 +149,7 @@ fn from_zero(
     ends: [f64; 2],
 ) -> Control {
     let [min, max] = ends;
-    let max = if unit == "share" { max } else { max.max(value * SPAN) };
+    let max = if unit == "share" { max } else { max.max(value * RANGE_FACTOR) };
     let values = Values::Quantity { unit, value, min, max: max.max(value), has_zero: true };
     Control { key: key.to_owned(), of: of.to_owned(), label, values }
 }

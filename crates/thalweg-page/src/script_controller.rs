@@ -112,15 +112,15 @@ struct Source {
 }
 
 impl interpreted_controller::Script for Source {
-    type Controller = Scripted;
+    type Controller = ScriptedController;
     const LANGUAGE: &'static str = "script";
 
     fn response(&self) -> CeResponse {
         *self.response.get_or_init(|| self.script.response())
     }
 
-    fn controller(self: &Arc<Self>, seed: Option<u64>) -> Scripted {
-        let mut scripted = Scripted {
+    fn controller(self: &Arc<Self>, seed: Option<u64>) -> ScriptedController {
+        let mut scripted = ScriptedController {
             source: Arc::clone(self),
             instance: None,
             per_packet: false,
@@ -176,7 +176,7 @@ fn sample_numbers(kind: u8, repeated: bool, seen: &Observation) -> [f64; SAMPLE_
 
 /// A controller whose rules are in a script. Copies share the instance.
 #[derive(Clone, Debug)]
-struct Scripted {
+struct ScriptedController {
     source: Arc<Source>,
     /// `None` after an exception.
     instance: Option<u32>,
@@ -185,7 +185,7 @@ struct Scripted {
     decision: Decision,
 }
 
-impl Scripted {
+impl ScriptedController {
     /// Passes an event to the instance, and adopts its decision.
     fn call(&mut self, event: Event, numbers: &[f64; SAMPLE_NUMBERS]) {
         let Some(instance) = self.instance else { return };
@@ -204,7 +204,7 @@ impl Scripted {
     }
 }
 
-impl Controller for Scripted {
+impl Controller for ScriptedController {
     type PacketInfo = Stamp;
 
     fn on_sent(&mut self, sample: &SentSample) -> Stamp {

@@ -40,8 +40,14 @@ fn test(name: &str) {
         if let Some(of) = &question.number {
             let value = of.value.number(&runs).unwrap();
             assert!(value != 0.0 && of.within < 0.3, "{}: {value}", question.text);
-            for (given, is_right) in [(value, true), (value * (1.0 + 2.0 * of.within), false), (0.0, false)] {
-                assert_eq!(check(Answer::Number(given), &runs).right, is_right, "{}: {given}", question.text);
+            for (answer, is_right) in [(value, true), (value * (1.0 + 2.0 * of.within), false), (0.0, false)]
+            {
+                assert_eq!(
+                    check(Answer::Number(answer), &runs).right,
+                    is_right,
+                    "{}: {answer}",
+                    question.text
+                );
             }
             assert!(!of.wrong.is_empty(), "{}", question.text);
             for &wrong in &of.wrong {

@@ -36,7 +36,7 @@ pub struct PlayoutCounters {
     pub lost: u64,
     /// Complete frames that could not be decoded because an earlier frame was missing.
     pub undecodable: u64,
-    /// Complete frames that took longer than [`late`](crate::media::Config::late).
+    /// Complete frames that took longer than [`late_delay`](crate::media::Config::late_delay).
     pub late: u64,
     /// Number of freezes of the picture.
     pub freezes: u64,

@@ -276,7 +276,7 @@ pub struct SliceStore {
     run: VecDeque<Slice>,
     run_start: u64,
     run_end: u64,
-    others: BTreeMap<u64, Slice>,
+    later_slices: BTreeMap<u64, Slice>,
     /// Blocks by number: block n has the bytes from n * [`BLOCK`] on. Bytes covered by a slice are invalid.
     blocks: BTreeMap<u64, Box<[u8]>>,
 }
@@ -296,7 +296,7 @@ impl Store<Slice> for SliceStore {
             self.run_end += u64::from(data.len());
             self.run.push_back(data);
         } else {
-            self.others.insert(offset, data);
+            self.later_slices.insert(offset, data);
         }
     }
 
@@ -306,7 +306,7 @@ impl Store<Slice> for SliceStore {
             let piece = self.run.pop_front()?;
             self.run_start += u64::from(piece.len());
             piece
-        } else if let Some(piece) = self.others.remove(&offset) {
+        } else if let Some(piece) = self.later_slices.remove(&offset) {
             piece
         } else {
             self.take_copied(offset, contiguous)?
@@ -342,7 +342,7 @@ impl SliceStore {
     fn take_copied(&self, offset: u64, contiguous: u64) -> Option<Slice> {
         let block = self.blocks.get(&(offset / BLOCK))?;
         let run = Some(self.run_start).filter(|&start| !self.run.is_empty() && start > offset);
-        let other = self.others.range(offset..).next().map(|(&start, _)| start);
+        let other = self.later_slices.range(offset..).next().map(|(&start, _)| start);
         let ends = [Some((offset / BLOCK + 1) * BLOCK), offset.checked_add(contiguous), run, other];
         let end = ends.into_iter().flatten().min()?;
         let start = (offset % BLOCK) as usize;
@@ -397,7 +397,7 @@ mod tests {
             store.insert(from, Slice::new(stream(from, to)));
         }
         // A second short one in a row is copied.
-        assert_eq!((store.run.len(), store.others.len(), store.blocks.len()), (4, 0, 1));
+        assert_eq!((store.run.len(), store.later_slices.len(), store.blocks.len()), (4, 0, 1));
         assert_eq!(store.take(0, 3001).unwrap().as_bytes(), stream(0, 1400));
         assert_eq!(store.take(1400, 1601).unwrap().as_bytes(), stream(1400, 1500));
     }
@@ -415,7 +415,7 @@ mod tests {
         for at in (1..100_000).rev() {
             store.insert(at, Slice::new(stream(at, at + 1)));
         }
-        assert_eq!((store.blocks.len(), store.others.len(), store.run.len()), (25, 0, 0));
+        assert_eq!((store.blocks.len(), store.later_slices.len(), store.run.len()), (25, 0, 0));
         store.insert(0, Slice::new(stream(0, 1)));
         let mut taken = Vec::new();
         while taken.len() < 100_000 {
@@ -463,7 +463,7 @@ mod tests {
                 prop_assert_eq!(piece.as_bytes(), stream(taken, taken + u64::from(piece.len())));
                 taken += u64::from(piece.len());
             }
-            prop_assert!(!pieces.is_empty() || store.run.is_empty() && store.others.is_empty());
+            prop_assert!(!pieces.is_empty() || store.run.is_empty() && store.later_slices.is_empty());
         }
     }
 }

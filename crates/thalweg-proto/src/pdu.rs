@@ -63,9 +63,9 @@ pub trait DataUnit<P: Payload>: Clone + fmt::Debug + PartialEq {
     }
 
     /// Returns the bytes for a packet capture.
-    fn captured(&self, connection: u32) -> Captured {
+    fn captured(&self, connection: u32) -> CapturedBytes {
         let _ = connection;
-        Captured::default()
+        CapturedBytes::default()
     }
 }
 
@@ -85,7 +85,7 @@ pub enum SegmentStep {
 
 /// The bytes of a PDU in a packet capture, after the UDP header. Simulated payload is all zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedBytes {
     /// Bytes before the payload; the whole PDU where `includes_payload`.
     pub bytes: Vec<u8>,
     /// True if `bytes` includes the payload.
@@ -96,12 +96,12 @@ pub struct Captured {
     pub port: u16,
 }
 
-impl Captured {
+impl CapturedBytes {
     /// UDP port of protocols without one of their own.
     pub const PORT: u16 = 5001;
 }
 
-impl Default for Captured {
+impl Default for CapturedBytes {
     /// Returns a capture with nothing beside the payload.
     fn default() -> Self {
         Self { bytes: Vec::new(), includes_payload: false, checksum: None, port: Self::PORT }
@@ -117,11 +117,11 @@ pub trait Wire: Sized {
     fn decode(bytes: Slice) -> Option<Self>;
 }
 
-/// Size of a [`Compact`] PDU, in bytes.
+/// Size of a [`CompactPdu`] PDU, in bytes.
 pub const COMPACT: usize = 14;
 
 /// A PDU whose frequent forms fit into a few bytes, to keep simulated packets within one cache line.
-pub trait Compact: Sized {
+pub trait CompactPdu: Sized {
     /// Returns the compact form; `None` if the PDU does not fit.
     fn pack(&self) -> Option<[u8; COMPACT]>;
 

@@ -79,7 +79,7 @@ pub struct Resequencer<T> {
     /// Number of the next item to release.
     next: u64,
     /// Items beyond `next`, in order.
-    held: VecDeque<HeldItem<T>>,
+    held_items: VecDeque<HeldItem<T>>,
     /// Gaps that were given up, oldest first.
     given_up: VecDeque<Gap>,
     lateness: Lateness,
@@ -108,11 +108,11 @@ struct Gap {
 struct Lateness {
     current_max: Duration,
     previous_max: Duration,
-    began: Time,
+    start_time: Time,
 }
 
 /// Maximum number of given-up gaps that are remembered.
-const REMEMBERED: usize = 64;
+const MAX_REMEMBERED_GAPS: usize = 64;
 
 impl<T> Resequencer<T> {
     /// Creates a resequencer that expects number `first`.
@@ -125,7 +125,7 @@ impl<T> Resequencer<T> {
             },
             capacity: bounds.capacity.max(1),
             next: first,
-            held: VecDeque::new(),
+            held_items: VecDeque::new(),
             given_up: VecDeque::new(),
             lateness: Lateness::default(),
             stats: ResequencerStats::default(),
@@ -150,17 +150,17 @@ impl<T> Resequencer<T> {
 
     /// Returns the number of held items.
     pub fn len(&self) -> usize {
-        self.held.len()
+        self.held_items.len()
     }
 
     /// Returns true when no item is held.
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.held_items.is_empty()
     }
 
     /// Returns the held items, in order.
     pub fn into_held(self) -> Vec<T> {
-        self.held.into_iter().map(|held| held.item).collect()
+        self.held_items.into_iter().map(|held| held.item).collect()
     }
 
     /// Returns the tolerance for a gap at `now`.
@@ -175,8 +175,8 @@ impl<T> Resequencer<T> {
             self.on_old(now, number);
             return Some(item);
         }
-        let at = self.held.partition_point(|held| held.number < number);
-        let after = self.held.get(at);
+        let at = self.held_items.partition_point(|held| held.number < number);
+        let after = self.held_items.get(at);
         if after.is_some_and(|held| held.number == number) {
             self.stats.duplicates += 1;
             return Some(item);
@@ -187,23 +187,23 @@ impl<T> Resequencer<T> {
             self.note(now, now.since(since));
         }
         let waited = number - self.next != at as u64;
-        self.held.insert(at, HeldItem { number, since, waited, item });
+        self.held_items.insert(at, HeldItem { number, since, waited, item });
         None
     }
 
     /// Returns the next item or loss to release at `now`, if any. Callers repeat until `None`.
     pub fn poll(&mut self, now: Time) -> Option<Release<T>> {
-        let first = self.held.front()?;
+        let first = self.held_items.front()?;
         let (number, since) = (first.number, first.since);
         if number == self.next {
-            let held = self.held.pop_front()?;
+            let held = self.held_items.pop_front()?;
             self.next += 1;
             self.stats.released += 1;
             self.stats.held += u64::from(held.waited);
             return Some(Release::Item(held.item));
         }
         let is_due = now.since(since) >= self.tolerance(now);
-        if !is_due && self.held.len() <= self.capacity {
+        if !is_due && self.held_items.len() <= self.capacity {
             return None;
         }
         let lost = number - self.next;
@@ -216,7 +216,7 @@ impl<T> Resequencer<T> {
     /// Returns the time when the first gap is given up unless it is filled before; `None` without a gap. Later than the
     /// `now` of a poll that returned `None`.
     pub fn timeout(&self, now: Time) -> Option<Time> {
-        self.held.front().map(|first| first.since + self.tolerance(now))
+        self.held_items.front().map(|first| first.since + self.tolerance(now))
     }
 
     /// Handles an item below the next number.
@@ -237,7 +237,7 @@ impl<T> Resequencer<T> {
         if gap.first >= gap.end {
             return;
         }
-        if self.given_up.len() == REMEMBERED {
+        if self.given_up.len() == MAX_REMEMBERED_GAPS {
             self.given_up.pop_front();
         }
         self.given_up.push_back(gap);
@@ -253,17 +253,17 @@ impl<T> Resequencer<T> {
 
 impl Lateness {
     fn note(&mut self, now: Time, late: Duration, history: Duration) {
-        let age = now.since(self.began);
+        let age = now.since(self.start_time);
         if age >= history {
             self.previous_max = if age < history * 2 { self.current_max } else { Duration::ZERO };
             self.current_max = Duration::ZERO;
-            self.began = now;
+            self.start_time = now;
         }
         self.current_max = self.current_max.max(late);
     }
 
     fn longest(&self, now: Time, history: Duration) -> Duration {
-        let age = now.since(self.began);
+        let age = now.since(self.start_time);
         if age < history {
             self.current_max.max(self.previous_max)
         } else if age < history * 2 {
@@ -400,7 +400,7 @@ mod tests {
         for number in 0..1000 {
             path.insert(at(60), number, 0);
         }
-        assert!(path.given_up.len() <= REMEMBERED && path.is_empty());
+        assert!(path.given_up.len() <= MAX_REMEMBERED_GAPS && path.is_empty());
     }
 
     proptest! {

@@ -6,7 +6,7 @@
 use crate::units::Rate;
 
 /// Packet type of protected packets, in their first byte.
-pub const PROTECTED: u8 = 8;
+pub const PROTECTED_TYPE: u8 = 8;
 /// Packet type of router feedback.
 pub const ROUTER_FEEDBACK: u8 = 9;
 /// Length of a feedback datagram, in bytes.
@@ -28,7 +28,7 @@ pub struct Head {
 impl Head {
     /// Reads the header of a datagram; `None` if it is not a protected packet.
     pub fn read(datagram: &[u8]) -> Option<Self> {
-        let (&[PROTECTED], rest) = datagram.split_first_chunk()? else { return None };
+        let (&[PROTECTED_TYPE], rest) = datagram.split_first_chunk()? else { return None };
         let (connection, rest) = rest.split_first_chunk()?;
         Some(Self { connection: *connection, number: u32::from_be_bytes(*rest.first_chunk()?) })
     }

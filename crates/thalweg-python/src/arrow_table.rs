@@ -94,20 +94,20 @@ impl Table {
 
 /// A text column with few distinct values.
 struct Texts {
-    known: Vec<String>,
+    known_texts: Vec<String>,
     places: BTreeMap<String, i32>,
     rows: Vec<i32>,
 }
 
 impl Texts {
     fn with_capacity(rows: usize) -> Self {
-        Self { known: Vec::new(), places: BTreeMap::new(), rows: Vec::with_capacity(rows) }
+        Self { known_texts: Vec::new(), places: BTreeMap::new(), rows: Vec::with_capacity(rows) }
     }
 
     fn push(&mut self, text: &str, count: usize) {
         let place = self.places.get(text).copied().unwrap_or_else(|| {
-            let place = self.known.len() as i32;
-            self.known.push(text.to_owned());
+            let place = self.known_texts.len() as i32;
+            self.known_texts.push(text.to_owned());
             self.places.insert(text.to_owned(), place);
             place
         });
@@ -115,7 +115,7 @@ impl Texts {
     }
 
     fn finish(self) -> PyResult<ArrayRef> {
-        let values = Arc::new(StringArray::from(self.known));
+        let values = Arc::new(StringArray::from(self.known_texts));
         let array = DictionaryArray::<Int32Type>::try_new(Int32Array::from(self.rows), values);
         Ok(Arc::new(array.map_err(|error| arrow_error(&error))?))
     }

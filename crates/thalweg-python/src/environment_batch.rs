@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use thalweg::{Called, Prepared, Registry, agent_groups, prepare};
+use thalweg::{CommandOutcome, PreparedRun, Registry, agent_groups, prepare};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::Decision;
 use thalweg_proto::congestion::event_accumulator::Observation;
@@ -47,7 +47,7 @@ struct Template {
     text: Option<String>,
     sets: Vec<String>,
     /// The scenario without further changes.
-    plain: Arc<Prepared>,
+    plain: Arc<PreparedRun>,
     step: Step,
     /// ECN codepoint of agents' packets; `None` for the scenario's.
     codepoint: Option<Ecn>,
@@ -83,7 +83,7 @@ impl Interrupt {
 }
 
 impl Template {
-    fn prepared(&self, further: &[String]) -> Result<Arc<Prepared>, Called> {
+    fn prepared(&self, further: &[String]) -> Result<Arc<PreparedRun>, CommandOutcome> {
         if further.is_empty() {
             return Ok(Arc::clone(&self.plain));
         }
@@ -91,7 +91,7 @@ impl Template {
         prepare(&self.registry, &self.scenario, self.text.as_deref(), &sets).map(Arc::new)
     }
 
-    fn begin(&self, further: &[String], seed: u64) -> Result<SimulationSlot, Called> {
+    fn begin(&self, further: &[String], seed: u64) -> Result<SimulationSlot, CommandOutcome> {
         let prepared = self.prepared(further)?;
         let mut spec = Spec { seed, ..prepared.spec.clone() };
         // Series are not read here.
@@ -102,12 +102,12 @@ impl Template {
         let groups = agent_groups(&spec);
         let episode = Episode::new(&spec, self.step).map_err(|error| error_result(&error))?;
         let paths = groups.into_iter().map(|group| prepared.paths.get(group).copied().flatten()).collect();
-        Ok(SimulationSlot { episode, paths, over: false })
+        Ok(SimulationSlot { episode, paths, is_over: false })
     }
 }
 
-fn error_result(error: &impl ToString) -> Called {
-    Called::failed(2, &error.to_string())
+fn error_result(error: &impl ToString) -> CommandOutcome {
+    CommandOutcome::failed(2, &error.to_string())
 }
 
 /// One simulation.
@@ -116,11 +116,11 @@ struct SimulationSlot {
     episode: Episode,
     /// For each agent: the bottleneck's rate and the round-trip time of the empty path.
     paths: Vec<Option<(Rate, Duration)>>,
-    over: bool,
+    is_over: bool,
 }
 
 impl SimulationSlot {
-    fn decide(&mut self, windows: &[f64], rates: &[f64], delay: Duration) -> Result<(), Called> {
+    fn decide(&mut self, windows: &[f64], rates: &[f64], delay: Duration) -> Result<(), CommandOutcome> {
         // The flow of an agent without a window has not started.
         let decided = windows.iter().zip(rates).enumerate().filter(|(_, (window, _))| !window.is_nan());
         for (agent, (&window, &rate)) in decided {
@@ -137,14 +137,14 @@ impl SimulationSlot {
     }
 
     /// Advances to the next decision, unless a signal interrupts it: the episode is then incomplete.
-    fn advance(&mut self, rows: &mut [f64], interrupt: &Interrupt) -> Result<(), Called> {
+    fn advance(&mut self, rows: &mut [f64], interrupt: &Interrupt) -> Result<(), CommandOutcome> {
         match self.episode.advance_unless(&|| interrupt.poll()) {
             Stop::DecisionDue => {}
             Stop::Interrupted => return Ok(()),
-            Stop::Finished => self.over = true,
+            Stop::Finished => self.is_over = true,
             Stop::Broken => {
                 let error = self.episode.error().map(ToString::to_string).unwrap_or_default();
-                return Err(Called::failed(1, &error));
+                return Err(CommandOutcome::failed(1, &error));
             }
         }
         for (agent, row) in rows.chunks_exact_mut(COLUMNS.len()).enumerate() {
@@ -158,7 +158,7 @@ impl SimulationSlot {
             return;
         };
         let path = self.paths.get(agent).copied().flatten();
-        let over = if self.over {
+        let over = if self.is_over {
             TRUNCATED
         } else if self.episode.is_over(agent) {
             TERMINATED
@@ -190,7 +190,7 @@ struct State {
     slots: Vec<Slot>,
     /// Latest observations, by simulation, agent and column.
     cells: Vec<f64>,
-    pool: Pool<Task, (Task, Result<(), Called>)>,
+    pool: Pool<Task, (Task, Result<(), CommandOutcome>)>,
     template: Arc<Template>,
 }
 
@@ -214,7 +214,7 @@ enum What {
 }
 
 impl Task {
-    fn perform(&mut self, template: &Template) -> Result<(), Called> {
+    fn perform(&mut self, template: &Template) -> Result<(), CommandOutcome> {
         let Self { slot: Slot { place, rows }, what, .. } = self;
         match what {
             What::Begin { seed, changes } => {
@@ -228,7 +228,7 @@ impl Task {
                 Ok(())
             }
             What::GoOn { windows, rates, delay } => match place {
-                Some(place) if place.over => Ok(()),
+                Some(place) if place.is_over => Ok(()),
                 Some(place) => {
                     place.decide(windows, rates, *delay)?;
                     place.advance(rows, &template.interrupt)
@@ -249,13 +249,13 @@ impl State {
     }
 
     /// Performs the operations; returns the error of the first simulation that failed.
-    fn perform(&mut self, tasks: Vec<(usize, What)>) -> Result<(), Called> {
+    fn perform(&mut self, tasks: Vec<(usize, What)>) -> Result<(), CommandOutcome> {
         let tasks = tasks.into_iter().map(|(number, what)| {
             let slot = core::mem::take(&mut self.slots[number]);
             Task { number, slot, what }
         });
         let tasks = tasks.collect();
-        let mut first: Option<(usize, Called)> = None;
+        let mut first: Option<(usize, CommandOutcome)> = None;
         let template = &self.template;
         let poll = || {
             template.interrupt.poll();
@@ -277,7 +277,7 @@ impl State {
 /// Exit code and messages of a command; 0 and none on success.
 type ExitStatus = (u8, Vec<Message>);
 
-fn exit_status(done: Result<(), Called>) -> ExitStatus {
+fn exit_status(done: Result<(), CommandOutcome>) -> ExitStatus {
     done.map_or_else(|called| (called.code, convert_messages(called.messages)), |()| (0, Vec::new()))
 }
 

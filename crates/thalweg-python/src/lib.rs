@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use thalweg::{Called, Caller, Registry, Request, Simulated, simulate};
+use thalweg::{Caller, CommandOutcome, Registry, Request, SimulatedRun, simulate};
 use thalweg_report::output::{
     Cells, Pixels, QuantityHistory, Rows, format_value as value_in_words, render_pixels,
 };
@@ -135,7 +135,7 @@ fn call(
     let called =
         run_interruptible(py, None, stop, show, move |caller| thalweg::call(registry, &arguments, caller))?;
     let cause = controllers.take_exception_for(&called.text());
-    Ok((called.code, called.printed, convert_messages(called.messages), cause))
+    Ok((called.code, called.printed_results, convert_messages(called.messages), cause))
 }
 
 /// Returns the available schemes and built-in scenarios, each with its description, and the metrics of results: name,
@@ -190,7 +190,8 @@ fn validate(
     let explained = run_interruptible(py, None, None, None, move |_| {
         thalweg::explain(&registry, &scenario, text.as_deref(), &sets)
     })?;
-    let Called { code, printed, messages } = explained.unwrap_or_else(|called| called);
+    let CommandOutcome { code, printed_results: printed, messages } =
+        explained.unwrap_or_else(|called| called);
     Ok((code, printed, convert_messages(messages)))
 }
 
@@ -267,12 +268,12 @@ fn work<'py>(
 
 /// Measurements of a run or a comparison.
 #[pyclass(frozen, module = "thalweg._thalweg")]
-struct Measured {
-    simulated: Simulated,
+struct RunMeasurements {
+    simulated: SimulatedRun,
 }
 
 /// Measurements if any, the command's exit code and messages, and the exception of a controller that caused the failure.
-type Outcome = (Option<Measured>, u8, Vec<Message>, Option<PyErr>);
+type Outcome = (Option<RunMeasurements>, u8, Vec<Message>, Option<PyErr>);
 
 /// Runs a scenario, or compares schemes on it, including controllers by name. On failure returns the command's exit
 /// code and messages instead of results.
@@ -303,7 +304,7 @@ fn run(
     let registry = Arc::clone(&controllers.registry);
     let done = run_interruptible(py, limit, stop, show, move |caller| simulate(&registry, request, caller))?;
     Ok(match done {
-        Ok(simulated) => (Some(Measured { simulated }), 0, Vec::new(), None),
+        Ok(simulated) => (Some(RunMeasurements { simulated }), 0, Vec::new(), None),
         Err(called) => {
             let cause = controllers.take_exception_for(&called.text());
             (None, called.code, convert_messages(called.messages), cause)
@@ -311,7 +312,7 @@ fn run(
     })
 }
 
-impl Measured {
+impl RunMeasurements {
     /// Returns the rows of all runs, with their schemes if several are compared.
     fn rows(&self, of: fn(&Run) -> Rows) -> Rows {
         let mut all = Rows::default();
@@ -327,7 +328,7 @@ impl Measured {
 }
 
 #[pymethods]
-impl Measured {
+impl RunMeasurements {
     /// Returns the document that `--json` prints.
     fn document(&self) -> PyResult<String> {
         let mut text = Vec::new();
@@ -392,7 +393,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("max_reps", thalweg::MAX_REPS)?;
     module.add_class::<Controller>()?;
     module.add_class::<Environments>()?;
-    module.add_class::<Measured>()?;
+    module.add_class::<RunMeasurements>()?;
     module.add_class::<Message>()?;
     module.add_class::<MessageKind>()?;
     module.add_class::<Sample>()?;

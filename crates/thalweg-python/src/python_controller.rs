@@ -237,7 +237,7 @@ thread_local! {
 }
 
 /// Threads on which controllers are being called, by Python's thread ids.
-static CALLED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+static CALLING_THREADS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// Python's id of this thread; zero until requested.
@@ -245,22 +245,22 @@ thread_local! {
 }
 
 /// Guard for a controller call on this thread.
-struct Called(u64);
+struct CallGuard(u64);
 
-impl Called {
+impl CallGuard {
     fn begin(py: Python<'_>) -> Self {
         if NAME.get() == 0 {
             let name = py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract());
             NAME.set(name.unwrap_or(0));
         }
-        CALLED.lock().unwrap_or_else(PoisonError::into_inner).push(NAME.get());
+        CALLING_THREADS.lock().unwrap_or_else(PoisonError::into_inner).push(NAME.get());
         Self(NAME.get())
     }
 }
 
-impl Drop for Called {
+impl Drop for CallGuard {
     fn drop(&mut self) {
-        let mut called = CALLED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut called = CALLING_THREADS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = called.iter().rposition(|name| *name == self.0) {
             called.swap_remove(place);
         }
@@ -269,7 +269,7 @@ impl Drop for Called {
 
 /// Raises `KeyboardInterrupt` in all controllers that are being called.
 pub fn interrupt_called(py: Python<'_>) -> PyResult<()> {
-    let threads = CALLED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let threads = CALLING_THREADS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if threads.is_empty() {
         return Ok(());
     }
@@ -304,12 +304,12 @@ pub struct ControllerFactory {
     is_candidate: bool,
     raised: Mutex<Vec<(Time, PyErr)>>,
     /// Instances that were used only for their first decision; the next flows reuse them.
-    spare: Mutex<Vec<Made>>,
+    spare: Mutex<Vec<NewInstance>>,
     response: OnceLock<CeResponse>,
 }
 
 /// A new instance in its initial state.
-struct Made {
+struct NewInstance {
     object: Py<PyAny>,
     per_packet: bool,
     decision: Decision,
@@ -336,7 +336,7 @@ impl ControllerFactory {
     fn attach<R>(&self, act: impl FnOnce(Python<'_>) -> R) -> R {
         let before = IN_CANDIDATE.replace(self.is_candidate);
         let done = Python::attach(|py| {
-            let _called = Called::begin(py);
+            let _called = CallGuard::begin(py);
             act(py)
         });
         IN_CANDIDATE.set(before);
@@ -353,7 +353,7 @@ impl ControllerFactory {
     }
 
     /// Returns a spare or new instance with this random seed.
-    fn instance(&self, py: Python<'_>, seed: Option<u64>) -> PyResult<Made> {
+    fn instance(&self, py: Python<'_>, seed: Option<u64>) -> PyResult<NewInstance> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let made = match spare {
             // Its random numbers were drawn from another seed.
@@ -364,7 +364,7 @@ impl ControllerFactory {
         Ok(made)
     }
 
-    fn made(&self, py: Python<'_>, seed: Option<u64>) -> PyResult<Made> {
+    fn made(&self, py: Python<'_>, seed: Option<u64>) -> PyResult<NewInstance> {
         let before = SEED.replace(seed);
         let made = self.make.bind(py).call0();
         SEED.set(before);
@@ -388,10 +388,10 @@ impl ControllerFactory {
                            instance that it had returned before";
             return Err(PyValueError::new_err(message));
         }
-        Ok(Made { object: made.unbind(), per_packet, decision })
+        Ok(NewInstance { object: made.unbind(), per_packet, decision })
     }
 
-    fn keep(&self, made: Made) {
+    fn keep(&self, made: NewInstance) {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(made);
     }
 }
@@ -424,7 +424,7 @@ pub fn parse_codepoint(ecn: &Bound<'_, PyAny>) -> PyResult<Ecn> {
 }
 
 impl Script for ControllerFactory {
-    type Controller = Scripted;
+    type Controller = ScriptedController;
     const LANGUAGE: &'static str = "python";
 
     fn response(&self) -> CeResponse {
@@ -438,8 +438,8 @@ impl Script for ControllerFactory {
         self.response.get().copied().unwrap_or_default()
     }
 
-    fn controller(self: &Arc<Self>, seed: Option<u64>) -> Scripted {
-        let mut scripted = Scripted {
+    fn controller(self: &Arc<Self>, seed: Option<u64>) -> ScriptedController {
+        let mut scripted = ScriptedController {
             maker: Arc::clone(self),
             instance: None,
             per_packet: false,
@@ -452,7 +452,7 @@ impl Script for ControllerFactory {
                 scripted.per_packet = made.per_packet;
                 scripted.decision = made.decision;
                 scripted.instance = Some(Arc::new(Instance {
-                    made: Some(made),
+                    instance: Some(made),
                     maker: Arc::clone(self),
                     is_used: AtomicBool::new(false),
                 }));
@@ -466,7 +466,7 @@ impl Script for ControllerFactory {
 /// The instance of a flow. It returns to its factory if it never received an event.
 struct Instance {
     /// `None` only while it is dropped.
-    made: Option<Made>,
+    instance: Option<NewInstance>,
     maker: Arc<ControllerFactory>,
     is_used: AtomicBool,
 }
@@ -479,7 +479,7 @@ impl fmt::Debug for Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        if let Some(made) = self.made.take().filter(|_| !self.is_used.load(Ordering::Relaxed)) {
+        if let Some(made) = self.instance.take().filter(|_| !self.is_used.load(Ordering::Relaxed)) {
             self.maker.keep(made);
         }
     }
@@ -494,7 +494,7 @@ fn read_decision(instance: &Bound<'_, PyAny>) -> PyResult<Decision> {
 
 /// A controller whose rules are in Python. Copies share the instance.
 #[derive(Clone, Debug)]
-pub struct Scripted {
+pub struct ScriptedController {
     maker: Arc<ControllerFactory>,
     /// `None` after it has raised an exception.
     instance: Option<Arc<Instance>>,
@@ -505,11 +505,11 @@ pub struct Scripted {
     attached: Option<Arc<KeptThreadState>>,
 }
 
-impl Scripted {
+impl ScriptedController {
     /// Calls a method of the instance, and adopts its decision.
     fn call(&mut self, now: Time, act: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
         let Some(instance) = &self.instance else { return };
-        let Some(made) = &instance.made else { return };
+        let Some(made) = &instance.instance else { return };
         instance.is_used.store(true, Ordering::Relaxed);
         if !self.attached.as_ref().is_some_and(|attached| attached.is_here()) {
             self.attached = Some(Arc::new(KeptThreadState::here()));
@@ -529,7 +529,7 @@ impl Scripted {
     }
 }
 
-impl Contract for Scripted {
+impl Contract for ScriptedController {
     type PacketInfo = Stamp;
 
     fn on_sent(&mut self, sample: &SentSample) -> Stamp {

@@ -18,11 +18,12 @@ use std::thread::{self, ThreadId};
 #[derive(Clone, Copy)]
 struct State {
     holders: usize,
-    before: PyGILState_STATE,
+    state_before: PyGILState_STATE,
     state: *mut PyThreadState,
 }
 
-const NONE: State = State { holders: 0, before: PyGILState_STATE::PyGILState_UNLOCKED, state: null_mut() };
+const NONE: State =
+    State { holders: 0, state_before: PyGILState_STATE::PyGILState_UNLOCKED, state: null_mut() };
 
 thread_local! {
     static STATE: Cell<State> = const { Cell::new(NONE) };
@@ -44,7 +45,7 @@ impl KeptThreadState {
             if kept.holders == 0 {
                 // SAFETY: the interpreter runs, as the caller waits for this thread. The first call creates the state
                 // and takes the lock, the second releases the lock, and the state lives until `drop` reverses both.
-                (kept.before, kept.state) = unsafe { (PyGILState_Ensure(), PyEval_SaveThread()) };
+                (kept.state_before, kept.state) = unsafe { (PyGILState_Ensure(), PyEval_SaveThread()) };
             }
             kept.holders += 1;
             STATE.set(kept);
@@ -71,7 +72,7 @@ impl Drop for KeptThreadState {
             // SAFETY: both come from `here` on this thread, which does not hold the lock; the calls drop no controller.
             unsafe {
                 PyEval_RestoreThread(kept.state);
-                PyGILState_Release(kept.before);
+                PyGILState_Release(kept.state_before);
             }
         }
     }

@@ -13,13 +13,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Worker threads with the same function for all tasks. The submitting thread works too, to avoid waiting for a worker
 /// that the system has not woken yet.
 pub struct Pool<T, R> {
-    shared: Arc<Shared<T, R>>,
+    shared: Arc<SharedPoolState<T, R>>,
     helpers: Vec<JoinHandle<()>>,
-    done: Receiver<Outcome<R>>,
+    outcomes: Receiver<Outcome<R>>,
     sender: Sender<Outcome<R>>,
 }
 
-struct Shared<T, R> {
+struct SharedPoolState<T, R> {
     queue: Mutex<Queue<T>>,
     available: Condvar,
     work: Box<dyn Fn(T) -> R + Send + Sync>,
@@ -30,7 +30,7 @@ struct Queue<T> {
     closed: bool,
 }
 
-impl<T, R> Shared<T, R> {
+impl<T, R> SharedPoolState<T, R> {
     fn queue(&self) -> MutexGuard<'_, Queue<T>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -62,7 +62,7 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
     /// Creates a pool of `helpers` threads besides the submitting thread.
     pub fn new(helpers: usize, work: impl Fn(T) -> R + Send + Sync + 'static) -> Self {
         let queue = Mutex::new(Queue { tasks: VecDeque::new(), closed: false });
-        let shared = Arc::new(Shared { queue, available: Condvar::new(), work: Box::new(work) });
+        let shared = Arc::new(SharedPoolState { queue, available: Condvar::new(), work: Box::new(work) });
         let (sender, done) = mpsc::channel();
         let help = |_| {
             let (shared, sender) = (Arc::clone(&shared), sender.clone());
@@ -73,7 +73,7 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
                 }
             })
         };
-        Self { helpers: (0..helpers).map(help).collect(), shared, done, sender }
+        Self { helpers: (0..helpers).map(help).collect(), shared, outcomes: done, sender }
     }
 
     /// Returns the results of tasks, in arbitrary order. Calls `poll` at times while it waits for other threads.
@@ -83,7 +83,7 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
     /// If the function panics on a task.
     pub fn all(&self, tasks: Vec<T>, poll: impl Fn()) -> Vec<R> {
         // Discard results of an earlier call that panicked.
-        self.done.try_iter().for_each(drop);
+        self.outcomes.try_iter().for_each(drop);
         let count = tasks.len();
         self.shared.queue().tasks.extend(tasks);
         if !self.helpers.is_empty() && count > 1 {
@@ -95,7 +95,7 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
         let mut results = Vec::with_capacity(count);
         let (mut panicked, mut left) = (None, count);
         while left > 0 {
-            match self.done.recv_timeout(POLL_INTERVAL) {
+            match self.outcomes.recv_timeout(POLL_INTERVAL) {
                 Ok(Ok(result)) => results.push(result),
                 Ok(Err(panic)) => panicked = Some(panic),
                 Err(RecvTimeoutError::Timeout) => {

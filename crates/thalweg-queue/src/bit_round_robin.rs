@@ -38,7 +38,7 @@ pub(crate) struct Rounds {
 struct Service {
     since: Time,
     work: u128,
-    counted: u128,
+    counted_bits: u128,
 }
 
 impl Rounds {
@@ -70,29 +70,29 @@ impl Rounds {
         }
     }
 
-    /// Counts the work done by the line up to `now`, and passes newly inactive flows to `ended`.
-    pub(crate) fn advance(&mut self, now: Time, ended: impl FnMut(u32)) {
+    /// Counts the work done by the line up to `now`, and passes newly inactive flows to `take_inactive`.
+    pub(crate) fn advance(&mut self, now: Time, take_inactive: impl FnMut(u32)) {
         if let Some(service) = &mut self.service {
             let done = of_bytes(self.rate.bytes_in(now.since(service.since)).get()).min(service.work);
-            let more = done.saturating_sub(service.counted);
-            service.counted += more;
-            self.work(more, ended);
+            let more = done.saturating_sub(service.counted_bits);
+            service.counted_bits += more;
+            self.work(more, take_inactive);
         }
     }
 
     /// Completes the packet in service, and counts it in full.
-    pub(crate) fn complete(&mut self, ended: impl FnMut(u32)) {
+    pub(crate) fn complete(&mut self, take_inactive: impl FnMut(u32)) {
         if let Some(service) = self.service.take() {
-            self.work(service.work - service.counted, ended);
+            self.work(service.work - service.counted_bits, take_inactive);
         }
     }
 
     /// Starts the service of a packet of `size` bytes.
     pub(crate) fn serve(&mut self, now: Time, size: u32) {
-        self.service = Some(Service { since: now, work: of_bytes(u64::from(size)), counted: 0 });
+        self.service = Some(Service { since: now, work: of_bytes(u64::from(size)), counted_bits: 0 });
     }
 
-    fn work(&mut self, amount: u128, mut ended: impl FnMut(u32)) {
+    fn work(&mut self, amount: u128, mut take_inactive: impl FnMut(u32)) {
         let mut left = self.carry + amount;
         while let Some(&(finish, lane, weight)) = self.active.first() {
             let flows = self.weights;
@@ -106,7 +106,7 @@ impl Rounds {
             self.now = finish;
             self.active.pop_first();
             self.weights -= u128::from(weight);
-            ended(lane);
+            take_inactive(lane);
         }
         // No flow is active: packets dropped after the start of their emulated service leave work over.
         self.carry = 0;
@@ -138,10 +138,10 @@ mod tests {
         rounds.change(0, 1, 0, of_bytes(100));
         rounds.change(1, 1, 0, of_bytes(300));
         rounds.serve(us(0), 400);
-        let mut ended = Vec::new();
+        let mut ended_lanes = Vec::new();
         let mut at = |micros, rounds: &mut Rounds| {
-            rounds.advance(us(micros), |lane| ended.push(lane));
-            (rounds.now() / BYTE, ended.clone())
+            rounds.advance(us(micros), |lane| ended_lanes.push(lane));
+            (rounds.now() / BYTE, ended_lanes.clone())
         };
         assert_eq!(at(100, &mut rounds), (50, vec![]));
         assert_eq!(at(200, &mut rounds), (100, vec![0]));
@@ -168,14 +168,14 @@ mod tests {
         // Seven flows of 3 bytes and 21 packets of a byte: all end with the last one, none before.
         let mut rounds = rounds();
         (0..7).for_each(|lane| rounds.change(lane, 1, 0, of_bytes(3)));
-        let mut ended = 0;
+        let mut ended_lanes = 0;
         for _ in 0..20 {
             rounds.serve(us(0), 1);
-            rounds.complete(|_| ended += 1);
+            rounds.complete(|_| ended_lanes += 1);
         }
-        assert_eq!(ended, 0);
+        assert_eq!(ended_lanes, 0);
         rounds.serve(us(0), 1);
-        rounds.complete(|_| ended += 1);
-        assert_eq!((ended, rounds.now()), (7, of_bytes(3)));
+        rounds.complete(|_| ended_lanes += 1);
+        assert_eq!((ended_lanes, rounds.now()), (7, of_bytes(3)));
     }
 }

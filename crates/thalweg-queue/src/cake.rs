@@ -52,11 +52,11 @@ impl Default for CakeConfig {
 }
 
 /// Number of queues of a set.
-const WAYS: usize = 8;
+const SET_QUEUES: usize = 8;
 /// Maximum number of queues.
 const MAX_FLOWS: u32 = 65_536;
 /// A byte of credit. Hosts divide credits by the number of their flows.
-const CREDIT: i64 = 1 << 16;
+const BYTE_CREDIT: i64 = 1 << 16;
 
 /// CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
 /// Gateways", LANMAN 2018), with one tin: flows are hashed to queues, eight ways to a set, so that two flows rarely share
@@ -86,7 +86,7 @@ pub struct Cake {
     lanes: Lanes<Queue, (Time, Key)>,
     slots: Vec<Slot>,
     /// Slot and number of queued packets of each key: packets of a flow never overtake each other.
-    placed: BTreeMap<Key, (u32, u32)>,
+    queue_of_key: BTreeMap<Key, (u32, u32)>,
     /// Queues in their first round, and the others.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -128,7 +128,7 @@ impl Cake {
     /// Creates an empty queue with this limit, and draws from `stream`.
     pub fn new(limit: Limit, config: CakeConfig, mut stream: RandomStream) -> Self {
         let salt = RandomStream::new(stream.next_u64(), "cake", 0);
-        let slots = config.flows.clamp(WAYS as u32, MAX_FLOWS) as usize / WAYS * WAYS;
+        let slots = config.flows.clamp(SET_QUEUES as u32, MAX_FLOWS) as usize / SET_QUEUES * SET_QUEUES;
         Self {
             config,
             parameters: CobaltParameters::new(config.rtt, config.ecn, None),
@@ -136,7 +136,7 @@ impl Cake {
             urgent: VecDeque::new(),
             lanes: Lanes::new(),
             slots: vec![Slot::default(); slots],
-            placed: BTreeMap::new(),
+            queue_of_key: BTreeMap::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             loads: [BTreeMap::new(), BTreeMap::new()],
@@ -160,13 +160,13 @@ impl Cake {
 
     /// Returns the slot of a flow: its last one unless another flow has it now, else an unused one, else the one of its hash.
     fn slot(&self, key: Key) -> u32 {
-        if let Some((slot, _)) = self.placed.get(&key) {
+        if let Some((slot, _)) = self.queue_of_key.get(&key) {
             return *slot;
         }
         let [first, second] = key;
         let hash = self.buckets.bucket_of(first ^ second.rotate_left(16)) as usize;
-        let first = hash / WAYS * WAYS;
-        let ways = || (first..first + WAYS).cycle().skip(hash - first).take(WAYS);
+        let first = hash / SET_QUEUES * SET_QUEUES;
+        let ways = || (first..first + SET_QUEUES).cycle().skip(hash - first).take(SET_QUEUES);
         let is_free = |slot: &usize| self.lanes.find(*slot as u32).is_none();
         // Also while its queue is empty and in the rotation: in another slot it would be a new flow, without its debt.
         let found = ways().find(|slot| self.slots[*slot].tag == Some(key));
@@ -188,7 +188,8 @@ impl Cake {
     /// Returns the credits of a queue for a round.
     fn credits(&self, lane: u32) -> i64 {
         let hosts = self.lanes.get(lane).state.hosts;
-        (i64::try_from(self.quantum).unwrap_or(i64::MAX / CREDIT) * CREDIT / self.load(hosts)).max(1)
+        (i64::try_from(self.quantum).unwrap_or(i64::MAX / BYTE_CREDIT) * BYTE_CREDIT / self.load(hosts))
+            .max(1)
     }
 
     /// Counts a queue among the backlogged ones of its hosts, or no longer.
@@ -212,10 +213,10 @@ impl Cake {
         self.occupancy.remove(&popped.0);
         self.lanes.state(lane).bytes -= u64::from(popped.0.size);
         let (entry, (since, key)) = popped;
-        if let Some((_, count)) = self.placed.get_mut(&key) {
+        if let Some((_, count)) = self.queue_of_key.get_mut(&key) {
             *count -= 1;
             if *count == 0 {
-                self.placed.remove(&key);
+                self.queue_of_key.remove(&key);
             }
         }
         Some((entry, since))
@@ -260,13 +261,13 @@ impl Cake {
 
 impl Discipline for Cake {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if entry.urgent {
+        if entry.is_feedback {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let key = self.key(&entry);
         let slot = self.slot(key);
-        self.placed.entry(key).or_insert((slot, 0)).1 += 1;
+        self.queue_of_key.entry(key).or_insert((slot, 0)).1 += 1;
         let (lane, is_new) = self.lanes.open(slot);
         if is_new {
             self.slots[slot as usize].tag = Some(key);
@@ -307,7 +308,7 @@ impl Discipline for Cake {
                 continue;
             }
             if let Some(entry) = self.serve(now, lane, dropped) {
-                self.lanes.state(lane).credits -= i64::from(entry.size) * CREDIT;
+                self.lanes.state(lane).credits -= i64::from(entry.size) * BYTE_CREDIT;
                 return Some(entry);
             }
             self.leave_front();
@@ -354,8 +355,8 @@ impl DisciplineConfig for CakeConfig {
         if self.flows > MAX_FLOWS {
             return Err(SpecError::TooMany { what: "flows", max: MAX_FLOWS, found: self.flows });
         }
-        if !self.flows.is_multiple_of(WAYS as u32) {
-            return Err(SpecError::NotMultiple { what: "flows", of: WAYS as u32, found: self.flows });
+        if !self.flows.is_multiple_of(SET_QUEUES as u32) {
+            return Err(SpecError::NotMultiple { what: "flows", of: SET_QUEUES as u32, found: self.flows });
         }
         Ok(())
     }

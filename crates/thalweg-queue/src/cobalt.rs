@@ -31,8 +31,8 @@ impl CobaltParameters {
 }
 
 /// Share of dropped packets that BLUE adds at an overflow, and removes when the queue is empty.
-const INCREASE: f64 = 1.0 / 256.0;
-const DECREASE: f64 = 1.0 / 4096.0;
+const DROP_INCREASE: f64 = 1.0 / 256.0;
+const DROP_DECREASE: f64 = 1.0 / 4096.0;
 
 /// State of a queue under COBALT (Høiland-Jørgensen, Täht and Morton 2018, section III-D; Palmei et al., "Design and
 /// evaluation of COBALT queue discipline", LANMAN 2019).
@@ -111,7 +111,7 @@ impl Cobalt {
     /// Handles an overflow that dropped a packet of the queue.
     pub fn overflow(&mut self, now: Time, parameters: &CobaltParameters) {
         if self.may_change(now, parameters) {
-            self.probability = (self.probability + INCREASE).min(1.0);
+            self.probability = (self.probability + DROP_INCREASE).min(1.0);
             self.changed = Some(now);
         }
         self.is_dropping = true;
@@ -122,7 +122,7 @@ impl Cobalt {
     /// Handles a queue that a departure finds empty.
     pub fn empty(&mut self, now: Time, parameters: &CobaltParameters) {
         if self.probability > 0.0 && self.may_change(now, parameters) {
-            self.probability = (self.probability - DECREASE).max(0.0);
+            self.probability = (self.probability - DROP_DECREASE).max(0.0);
             self.changed = Some(now);
         }
         self.is_dropping = false;

@@ -54,7 +54,7 @@ impl CoDel {
 
 impl Discipline for CoDel {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if entry.urgent {
+        if entry.is_feedback {
             self.queue.occupancy.enqueue_urgent(entry, &mut self.queue.urgent, dropped);
         } else {
             self.queue.store(now, entry, dropped);

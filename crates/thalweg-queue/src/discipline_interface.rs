@@ -17,7 +17,7 @@ pub struct Entry {
     /// True for feedback messages of routers. Disciplines of this crate serve them before all others, in arrival order,
     /// within the limit and without dropping others for them. This is not enforced; a discipline that ignores the flag
     /// delays the feedback.
-    pub urgent: bool,
+    pub is_feedback: bool,
     /// ECN codepoint.
     pub ecn: Ecn,
     /// True if this queue has set CE.

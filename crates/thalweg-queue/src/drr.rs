@@ -139,7 +139,7 @@ impl Drr {
 
 impl Discipline for Drr {
     fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if entry.urgent {
+        if entry.is_feedback {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
@@ -293,16 +293,16 @@ mod tests {
         // packets.
         for quantum in [1, 100, 1500, 10_000] {
             let mut queue = queue(quantum, Limit::Unlimited, SharedBufferDrop::LongestTail);
-            let (sizes, mut given) = ([1500, 500, 40], [0u64; 3]);
+            let (sizes, mut bytes_served) = ([1500, 500, 40], [0u64; 3]);
             for flow in [0, 1, 2, 0, 1, 2] {
                 enqueue_and_list_drops(&mut queue, Time::ZERO, entry(0, flow, sizes[flow as usize]));
             }
             for _ in 0..20_000 {
                 let entry = queue.dequeue(Time::ZERO, &mut Vec::new()).unwrap();
-                given[entry.flow as usize] += u64::from(entry.size);
+                bytes_served[entry.flow as usize] += u64::from(entry.size);
                 enqueue_and_list_drops(&mut queue, Time::ZERO, entry);
-                let (max, min) = (given.iter().max().unwrap(), given.iter().min().unwrap());
-                assert!(max - min <= quantum + 3000, "{quantum}: {given:?}");
+                let (max, min) = (bytes_served.iter().max().unwrap(), bytes_served.iter().min().unwrap());
+                assert!(max - min <= quantum + 3000, "{quantum}: {bytes_served:?}");
             }
         }
     }

@@ -103,8 +103,8 @@ impl Recur {
 }
 
 /// Controller gains in 1/s, as multiples of its round-trip parameters (appendix A.1, lines 13 and 14).
-const INTEGRAL: f64 = 0.1;
-const PROPORTIONAL: f64 = 0.3;
+const INTEGRAL_GAIN: f64 = 0.1;
+const PROPORTIONAL_GAIN: f64 = 0.3;
 
 impl DualPi2 {
     /// Creates two empty queues with a common limit.
@@ -169,8 +169,8 @@ impl DualPi2 {
     fn update(&mut self, wait: Duration) {
         let seconds = Duration::as_secs_f64;
         let rtt = seconds(self.config.max_rtt);
-        let alpha = INTEGRAL * seconds(self.config.update) / (rtt * rtt);
-        let beta = PROPORTIONAL / rtt;
+        let alpha = INTEGRAL_GAIN * seconds(self.config.update) / (rtt * rtt);
+        let beta = PROPORTIONAL_GAIN / rtt;
         let error = seconds(wait) - seconds(self.config.target);
         let growth = seconds(wait) - seconds(self.last_wait);
         self.base = (self.base + alpha * error + beta * growth).clamp(0.0, 1.0);
@@ -250,7 +250,7 @@ impl DualPi2 {
 impl Discipline for DualPi2 {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.catch_up(now);
-        if entry.urgent {
+        if entry.is_feedback {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
         } else if self.occupancy.fits(entry.size) {
             self.occupancy.add(&entry);

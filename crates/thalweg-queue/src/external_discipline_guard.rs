@@ -17,7 +17,7 @@ use thalweg_proto::units::{Rate, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContractViolation {
     /// Name of the discipline.
-    pub by: &'static str,
+    pub discipline: &'static str,
     /// Kind of violation.
     pub kind: ViolationKind,
 }
@@ -54,7 +54,7 @@ pub enum ViolationKind {
 
 impl fmt::Display for ContractViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the discipline `{}` ", self.by)?;
+        write!(f, "the discipline `{}` ", self.discipline)?;
         match self.kind {
             ViolationKind::Panicked => f.write_str("panicked"),
             ViolationKind::Packets { reported, held } => {
@@ -77,9 +77,9 @@ impl fmt::Display for ContractViolation {
 pub(crate) struct ExternalQueue {
     /// Wrapped discipline; `None` if it could not be created.
     inner: Option<Box<dyn Queue>>,
-    by: &'static str,
+    discipline: &'static str,
     /// Sizes of the queued packets.
-    held: BTreeMap<u32, u32>,
+    packet_sizes: BTreeMap<u32, u32>,
     bytes: u64,
     violation: Option<ContractViolation>,
 }
@@ -93,7 +93,13 @@ impl ExternalQueue {
         streams: RandomStreams<'_>,
     ) -> Self {
         let made = catch_unwind(AssertUnwindSafe(|| config.make(limit, streams)));
-        let mut queue = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, violation: None };
+        let mut queue = Self {
+            inner: made.ok(),
+            discipline: by,
+            packet_sizes: BTreeMap::new(),
+            bytes: 0,
+            violation: None,
+        };
         if queue.inner.is_none() {
             queue.fail(ViolationKind::Panicked);
         }
@@ -106,7 +112,7 @@ impl ExternalQueue {
     }
 
     fn fail(&mut self, kind: ViolationKind) {
-        self.violation = self.violation.or(Some(ContractViolation { by: self.by, kind }));
+        self.violation = self.violation.or(Some(ContractViolation { discipline: self.discipline, kind }));
     }
 
     /// Calls the discipline, unless it has violated its contract before.
@@ -121,7 +127,7 @@ impl ExternalQueue {
 
     /// Removes a packet from the records.
     fn release(&mut self, entry: &Entry) {
-        match self.held.remove(&entry.packet) {
+        match self.packet_sizes.remove(&entry.packet) {
             None => self.fail(ViolationKind::NotHeld),
             Some(size) if size != entry.size => self.fail(ViolationKind::Resized),
             Some(size) => self.bytes -= u64::from(size),
@@ -131,7 +137,7 @@ impl ExternalQueue {
     /// Compares the discipline's counts with the actual ones.
     fn check_counts(&mut self) {
         let Some((packets, bytes)) = self.guard(|queue| (queue.packets(), queue.bytes())) else { return };
-        let held = self.held.len() as u64;
+        let held = self.packet_sizes.len() as u64;
         if packets != held {
             self.fail(ViolationKind::Packets { reported: packets, held });
         } else if bytes != self.bytes {
@@ -154,7 +160,7 @@ impl ExternalQueue {
 impl Discipline for ExternalQueue {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         let before = dropped.len();
-        self.held.insert(entry.packet, entry.size);
+        self.packet_sizes.insert(entry.packet, entry.size);
         self.bytes += u64::from(entry.size);
         let _ = self.guard(|queue| queue.enqueue(now, entry, dropped));
         self.account(dropped, before);
@@ -170,8 +176,8 @@ impl Discipline for ExternalQueue {
             self.release(entry);
         }
         self.account(dropped, before);
-        if entry.is_none() && !self.held.is_empty() {
-            self.fail(ViolationKind::Withheld { held: self.held.len() as u64 });
+        if entry.is_none() && !self.packet_sizes.is_empty() {
+            self.fail(ViolationKind::Withheld { held: self.packet_sizes.len() as u64 });
         }
         entry.filter(|_| self.violation.is_none())
     }
@@ -183,7 +189,7 @@ impl Discipline for ExternalQueue {
     }
 
     fn packets(&self) -> u64 {
-        self.held.len() as u64
+        self.packet_sizes.len() as u64
     }
 
     fn bytes(&self) -> u64 {

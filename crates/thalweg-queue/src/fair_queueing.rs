@@ -68,7 +68,7 @@ struct Conversation {
 #[derive(Clone, Copy, Debug)]
 struct Tag {
     /// Finish number of the flow before it.
-    before: Round,
+    previous_finish: Round,
     bid: Round,
     arrival: u64,
 }
@@ -104,7 +104,7 @@ impl FairQueueing {
         if self.is_above_share(used, flows) {
             entry.mark();
         }
-        let tag = Tag { before, bid, arrival: self.arrivals };
+        let tag = Tag { previous_finish: before, bid, arrival: self.arrivals };
         self.arrivals += 1;
         if is_first {
             self.heads.insert((bid, tag.arrival, lane));
@@ -129,9 +129,9 @@ impl FairQueueing {
         if self.lanes.get(lane).is_empty() {
             self.heads.remove(&(tag.bid, tag.arrival, lane));
         }
-        let finish = core::mem::replace(&mut self.lanes.state(lane).finish, tag.before);
+        let finish = core::mem::replace(&mut self.lanes.state(lane).finish, tag.previous_finish);
         let weight = self.lanes.get(lane).state.weight;
-        self.rounds.change(lane, weight, finish, tag.before);
+        self.rounds.change(lane, weight, finish, tag.previous_finish);
         self.close_if_done(lane);
         Some(entry)
     }
@@ -154,7 +154,7 @@ impl FairQueueing {
 impl Discipline for FairQueueing {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
-        if entry.urgent {
+        if entry.is_feedback {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }

@@ -156,18 +156,18 @@ fn backlogged_flows_get_equal_bytes_for_any_packet_size() {
     // Packets of 1500, 500 and 40 bytes for 3 s: shares differ by no more than the longest packet.
     let mut queue = plain(Limit::Unlimited);
     let sizes = [1500, 500, 40];
-    let (mut given, mut at) = ([0u64; 3], 0);
+    let (mut bytes_served, mut at) = ([0u64; 3], 0);
     for flow in [0, 1, 2, 0, 1, 2] {
         offer(&mut queue, 0, entry(0, flow, sizes[flow as usize]));
     }
     while at < 3_000_000 {
         let entry = queue.dequeue(us(at), &mut Vec::new()).unwrap();
-        given[entry.flow as usize] += u64::from(entry.size);
+        bytes_served[entry.flow as usize] += u64::from(entry.size);
         at += u64::from(entry.size);
         offer(&mut queue, at - 1, entry);
     }
-    let (max, min) = (given.iter().max().unwrap(), given.iter().min().unwrap());
-    assert!(max - min <= 1500, "{given:?}");
+    let (max, min) = (bytes_served.iter().max().unwrap(), bytes_served.iter().min().unwrap());
+    assert!(max - min <= 1500, "{bytes_served:?}");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn packets_beyond_the_share_are_marked() {
 
 #[test]
 fn urgent_packets_leave_first_and_push_nothing_out() {
-    let urgent = |packet| Entry { urgent: true, ..entry(packet, 5, 10) };
+    let urgent = |packet| Entry { is_feedback: true, ..entry(packet, 5, 10) };
     let mut queue = plain(Limit::Packets(3));
     offer(&mut queue, 0, entry(0, 1, 10));
     offer(&mut queue, 0, urgent(1));

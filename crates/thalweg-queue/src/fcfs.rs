@@ -51,7 +51,7 @@ impl Fcfs {
     #[inline]
     pub(crate) fn store(&mut self, entry: Entry) {
         self.bytes += u64::from(entry.size);
-        if entry.urgent {
+        if entry.is_feedback {
             self.push_urgent(entry);
         } else {
             self.queue.push_back(entry);
@@ -109,7 +109,7 @@ impl Fcfs {
     #[inline]
     fn forget(&mut self, entry: Entry) {
         self.bytes -= u64::from(entry.size);
-        self.urgent -= usize::from(entry.urgent);
+        self.urgent -= usize::from(entry.is_feedback);
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
     use crate::test_helpers::{dequeue_all, enqueue_and_list_drops, ordinary_entry};
 
     fn entry(packet: u32, size: u32, urgent: bool) -> Entry {
-        Entry { size, urgent, ..ordinary_entry(packet) }
+        Entry { size, is_feedback: urgent, ..ordinary_entry(packet) }
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub(crate) struct Lane<S, T> {
     /// Flow or bucket.
     key: u32,
     queue: VecDeque<(Entry, T)>,
-    used: u64,
+    last_use: u64,
     pub(crate) state: S,
 }
 
@@ -25,7 +25,7 @@ impl<S, T> Lane<S, T> {
 
     /// Returns the occupancy of the lane, in the unit of the limit.
     pub(crate) const fn used(&self) -> u64 {
-        self.used
+        self.last_use
     }
 }
 
@@ -54,7 +54,7 @@ impl<S: Default, T> Lanes<S, T> {
             return (lane, false);
         }
         let lane = self.vacant.pop().unwrap_or_else(|| {
-            self.lanes.push(Lane { key, queue: VecDeque::new(), used: 0, state: S::default() });
+            self.lanes.push(Lane { key, queue: VecDeque::new(), last_use: 0, state: S::default() });
             self.lanes.len() as u32 - 1
         });
         self.lanes[lane as usize].key = key;
@@ -110,15 +110,15 @@ impl<S: Default, T> Lanes<S, T> {
     pub(crate) fn recount(&mut self, cost: impl Fn(&Entry) -> u64) {
         self.by_use.clear();
         for (number, lane) in (0..).zip(&mut self.lanes) {
-            lane.used = lane.queue.iter().map(|(entry, _)| cost(entry)).sum();
+            lane.last_use = lane.queue.iter().map(|(entry, _)| cost(entry)).sum();
             if !lane.queue.is_empty() {
-                self.by_use.insert((lane.used, number));
+                self.by_use.insert((lane.last_use, number));
             }
         }
     }
 
     fn use_more(&mut self, lane: u32, cost: u64) {
-        let used = &mut self.lanes[lane as usize].used;
+        let used = &mut self.lanes[lane as usize].last_use;
         self.by_use.remove(&(*used, lane));
         *used += cost;
         self.by_use.insert((*used, lane));
@@ -126,10 +126,10 @@ impl<S: Default, T> Lanes<S, T> {
 
     fn use_less(&mut self, lane: u32, cost: u64) {
         let place = &mut self.lanes[lane as usize];
-        self.by_use.remove(&(place.used, lane));
-        place.used -= cost;
+        self.by_use.remove(&(place.last_use, lane));
+        place.last_use -= cost;
         if !place.is_empty() {
-            self.by_use.insert((place.used, lane));
+            self.by_use.insert((place.last_use, lane));
         }
     }
 
@@ -137,7 +137,7 @@ impl<S: Default, T> Lanes<S, T> {
     pub(crate) fn longest(&self, preferred: u32) -> Option<u32> {
         let &(max_used, lane) = self.by_use.last()?;
         let mine = &self.lanes[preferred as usize];
-        Some(if mine.used == max_used && !mine.is_empty() { preferred } else { lane })
+        Some(if mine.last_use == max_used && !mine.is_empty() { preferred } else { lane })
     }
 
     /// Returns the number of non-empty lanes.

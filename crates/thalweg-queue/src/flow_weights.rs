@@ -58,7 +58,7 @@ mod tests {
     fn bytes_sent(spec: &DisciplineSpec, sizes: [u32; 3]) -> [u64; 3] {
         let mut queue = Any::new(spec, |purpose| RandomStream::new(1, purpose, 0));
         queue.set_rate(Rate::from_mbits_per_sec(10));
-        let (mut given, mut dropped) = ([0u64; 3], Vec::new());
+        let (mut bytes_served, mut dropped) = ([0u64; 3], Vec::new());
         let entry = |flow: u32| {
             let priority = [1, 2, 6][flow as usize];
             Entry { size: sizes[flow as usize], flow, priority, ..ordinary_entry(0) }
@@ -68,11 +68,11 @@ mod tests {
         }
         for _ in 0..20_000 {
             let left = queue.dequeue(Time::ZERO, &mut dropped).unwrap();
-            given[left.flow as usize] += u64::from(left.size);
+            bytes_served[left.flow as usize] += u64::from(left.size);
             queue.enqueue(Time::ZERO, entry(left.flow), &mut dropped);
         }
         assert!(dropped.is_empty());
-        given
+        bytes_served
     }
 
     #[test]
@@ -93,11 +93,12 @@ mod tests {
             for spec in specs(weights) {
                 assert_eq!(spec.serves_by_priority(), weights.differ(), "{spec:?}");
                 for sizes in [[1500, 1500, 1500], [1500, 500, 64]] {
-                    let given = bytes_sent(&spec, sizes);
-                    let (sum, shares) = (given.iter().sum::<u64>() as f64, expected.iter().sum::<f64>());
-                    for (bytes, weight) in given.iter().zip(expected) {
+                    let bytes_served = bytes_sent(&spec, sizes);
+                    let (sum, shares) =
+                        (bytes_served.iter().sum::<u64>() as f64, expected.iter().sum::<f64>());
+                    for (bytes, weight) in bytes_served.iter().zip(expected) {
                         let found = *bytes as f64 / sum / (weight / shares);
-                        assert!((found - 1.0).abs() < 0.02, "{spec:?}, {sizes:?}: {given:?}");
+                        assert!((found - 1.0).abs() < 0.02, "{spec:?}, {sizes:?}: {bytes_served:?}");
                     }
                 }
             }

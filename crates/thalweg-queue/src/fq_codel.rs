@@ -74,7 +74,7 @@ struct Flow {
     credits: i64,
     control: Option<Control>,
     bytes: u64,
-    weight: u32,
+    flow_weight: u32,
 }
 
 /// CoDel's view of a queue.
@@ -112,7 +112,7 @@ impl FqCoDel {
 
     /// Returns the weighted quantum of a queue.
     fn quantum(&self, lane: u32) -> i64 {
-        let weight = u64::from(self.lanes.get(lane).state.weight.max(1));
+        let weight = u64::from(self.lanes.get(lane).state.flow_weight.max(1));
         // Half of the maximum leaves space for the queue's present credits.
         i64::try_from(self.config.quantum.get().max(1).saturating_mul(weight))
             .unwrap_or(i64::MAX)
@@ -165,12 +165,12 @@ impl FqCoDel {
 
 impl Discipline for FqCoDel {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if entry.urgent {
+        if entry.is_feedback {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let (lane, is_new) = self.lanes.open(self.buckets.bucket_of(entry.flow));
-        self.lanes.state(lane).weight = self.config.weights.weight_of(&entry);
+        self.lanes.state(lane).flow_weight = self.config.weights.weight_of(&entry);
         if is_new {
             // RFC 8290, section 4.1: an inactive queue joins the end of the new queues with one quantum.
             self.lanes.state(lane).credits = self.quantum(lane);
@@ -348,17 +348,17 @@ mod tests {
         // Packets of 1500, 500 and 40 bytes, all waiting: equal within a quantum and a packet. Waits are short.
         for quantum in [1, 300, 1514] {
             let mut queue = queue(Limit::Unlimited, quantum);
-            let (sizes, mut given) = ([1500, 500, 40], [0u64; 3]);
+            let (sizes, mut bytes_served) = ([1500, 500, 40], [0u64; 3]);
             for flow in [0, 1, 2, 0, 1, 2] {
                 enqueue_and_list_drops(&mut queue, ms(0), entry(0, flow, sizes[flow as usize]));
             }
             for _ in 0..20_000 {
                 let entry = queue.dequeue(ms(0), &mut Vec::new()).unwrap();
-                given[entry.flow as usize] += u64::from(entry.size);
+                bytes_served[entry.flow as usize] += u64::from(entry.size);
                 enqueue_and_list_drops(&mut queue, ms(0), entry);
             }
-            let (max, min) = (given.iter().max().unwrap(), given.iter().min().unwrap());
-            assert!(max - min <= quantum + 3000, "{quantum}: {given:?}");
+            let (max, min) = (bytes_served.iter().max().unwrap(), bytes_served.iter().min().unwrap());
+            assert!(max - min <= quantum + 3000, "{quantum}: {bytes_served:?}");
         }
     }
 

@@ -92,13 +92,13 @@ struct Member {
 #[derive(Clone, Debug, Default)]
 struct Level {
     /// Slots left to its own flows in this frame.
-    own: i64,
+    own_slots: i64,
     /// Slots left to the level below.
     below: i64,
     /// Slots of the largest packet since the queue was empty, at least 1.
     largest: i64,
     /// Flows with packets and credit, in turn.
-    ready: BTreeSet<(u64, u32)>,
+    ready_flows: BTreeSet<(u64, u32)>,
     /// Flows with packets that have had their slots.
     served: BTreeSet<u32>,
     /// Flows without packets that have used some of their slots: the credit left, and the weight.
@@ -140,16 +140,16 @@ impl Hrr {
         let level = &mut self.levels[number];
         // A packet of many slots leaves an excess of many frames, which pass in one step.
         let until = |slots: i64, each: i64| if each > 0 { (each - slots) / each } else { i64::MAX };
-        let (own_before, below_before) = (level.own.min(0), level.below.min(0));
+        let (own_before, below_before) = (level.own_slots.min(0), level.below.min(0));
         let frames = until(own_before, own).min(until(below_before, below));
-        level.own = own_before + frames * own;
+        level.own_slots = own_before + frames * own;
         level.below = below_before + frames * below;
         let refreshed = |credit: i64, weight: i64| (credit + frames.saturating_mul(weight)).min(weight);
         level.absent.retain(|_, (credit, weight)| {
             *credit = refreshed(*credit, *weight);
             *credit < *weight
         });
-        for &(_, lane) in &level.ready {
+        for &(_, lane) in &level.ready_flows {
             // Slots that it missed as large packets exceeded the frame.
             let member = self.lanes.state(lane);
             let max = member.weight + level.largest - 1;
@@ -159,7 +159,7 @@ impl Hrr {
             let member = self.lanes.state(lane);
             member.credit = refreshed(member.credit, member.weight);
             if member.credit > 0 {
-                level.ready.insert((member.turn, lane));
+                level.ready_flows.insert((member.turn, lane));
             } else {
                 level.served.insert(lane);
             }
@@ -171,7 +171,7 @@ impl Hrr {
         let mut number = 0;
         loop {
             let level = &self.levels[number];
-            if level.own > 0 {
+            if level.own_slots > 0 {
                 return number;
             }
             // The last level has no slots to pass on.
@@ -199,7 +199,7 @@ impl Hrr {
         *self.lanes.state(lane) = Member { level, credit, weight, turn, excess_turn };
         self.backlogged.insert((excess_turn, lane));
         if credit > 0 {
-            self.levels[level].ready.insert((turn, lane));
+            self.levels[level].ready_flows.insert((turn, lane));
         } else {
             self.levels[level].served.insert(lane);
         }
@@ -209,7 +209,7 @@ impl Hrr {
     fn leave(&mut self, lane: u32, flow: u32) {
         let member = self.lanes.get(lane).state.clone();
         let level = &mut self.levels[member.level];
-        level.ready.remove(&(member.turn, lane));
+        level.ready_flows.remove(&(member.turn, lane));
         level.served.remove(&lane);
         if member.credit < member.weight {
             level.absent.insert(flow, (member.credit, member.weight));
@@ -226,9 +226,9 @@ impl Hrr {
         member.credit -= slots;
         let (credit, number) = (member.credit, member.level);
         let level = &mut self.levels[number];
-        level.ready.remove(&(before, lane));
+        level.ready_flows.remove(&(before, lane));
         if credit > 0 {
-            level.ready.insert((turn, lane));
+            level.ready_flows.insert((turn, lane));
         } else {
             level.served.insert(lane);
         }
@@ -254,7 +254,7 @@ impl Hrr {
 
 impl Discipline for Hrr {
     fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if entry.urgent {
+        if entry.is_feedback {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
@@ -273,13 +273,13 @@ impl Discipline for Hrr {
         }
         let &(excess_turn, next_of_all) = self.backlogged.first()?;
         let number = self.level_of_next_slot();
-        let ready = self.levels[number].ready.first().map(|&(_, lane)| lane);
+        let ready = self.levels[number].ready_flows.first().map(|&(_, lane)| lane);
         let lane = ready.unwrap_or(next_of_all);
         let (entry, ()) = self.lanes.pop_front(lane, |entry| self.occupancy.size_in_limit_units(entry))?;
         self.occupancy.remove(&entry);
         let slots = u64::from(entry.size).div_ceil(self.config.slot.get().max(1)).max(1) as i64;
         let level = &mut self.levels[number];
-        level.own -= slots;
+        level.own_slots -= slots;
         level.largest = level.largest.max(slots);
         self.levels[..number].iter_mut().for_each(|above| above.below -= slots);
         if ready.is_some() {

@@ -134,7 +134,7 @@ fn an_empty_flow_keeps_what_it_has_used_until_the_frame_ends() {
     enqueue_and_list_drops(&mut queue, Time::ZERO, entry(1, 1));
     let mut next = || queue.dequeue(Time::ZERO, &mut Vec::new()).unwrap().flow;
     assert_eq!([next(), next(), next()], [2, 3, 1]);
-    assert!(queue.levels[0].absent.is_empty() && queue.levels[0].own == 4, "all frames begin anew");
+    assert!(queue.levels[0].absent.is_empty() && queue.levels[0].own_slots == 4, "all frames begin anew");
 }
 
 #[test]

@@ -12,13 +12,13 @@ use thalweg_proto::units::{Bytes, Rate, Time};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkIdle {
     rate: Rate,
-    since: Time,
+    idle_since: Time,
 }
 
 impl LinkIdle {
     /// Creates the state of a link that was never busy.
     pub const fn new() -> Self {
-        Self { rate: Rate::ZERO, since: Time::ZERO }
+        Self { rate: Rate::ZERO, idle_since: Time::ZERO }
     }
 
     /// Sets the rate of the link, as [`Discipline::set_rate`](crate::Discipline::set_rate) reports it.
@@ -34,16 +34,16 @@ impl LinkIdle {
     /// Records that `entry` was dequeued at `now`, and thus is transmitted from now on. Its transmission time counts as
     /// zero if the rate is unknown.
     pub fn on_dequeue(&mut self, now: Time, entry: &Entry) {
-        self.since = now;
+        self.idle_since = now;
         if !self.rate.is_zero() {
-            self.since += self.rate.transmission_time(Bytes::new(u64::from(entry.size)));
+            self.idle_since += self.rate.transmission_time(Bytes::new(u64::from(entry.size)));
         }
     }
 
     /// Returns the end of the last transmission, at which the link becomes idle if the queue is empty: at an arrival at
     /// the empty queue, `now.since(link.since())` is the idle time, and zero while the link transmits.
     pub const fn since(&self) -> Time {
-        self.since
+        self.idle_since
     }
 }
 

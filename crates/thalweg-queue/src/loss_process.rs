@@ -134,7 +134,7 @@ struct State {
 /// Two-state Markov chain. The sojourn time is drawn on entry to a state.
 #[derive(Clone, Debug)]
 struct Chain {
-    here: State,
+    current: State,
     other: State,
     /// Remaining packets in this state after the next one.
     stay: u64,
@@ -144,7 +144,7 @@ struct Chain {
 impl Chain {
     fn new(here: State, other: State, stream: &mut RandomStream) -> Self {
         let stay = stream.geometric(here.leave);
-        Self { here, other, stay, losses: Trials::new(here.loss, stream) }
+        Self { current: here, other, stay, losses: Trials::new(here.loss, stream) }
     }
 
     #[inline]
@@ -153,7 +153,7 @@ impl Chain {
         if self.stay > 0 {
             self.stay -= 1;
         } else {
-            *self = Self::new(self.other, self.here, stream);
+            *self = Self::new(self.other, self.current, stream);
         }
         lost
     }

@@ -175,7 +175,7 @@ impl Pie {
 impl Discipline for Pie {
     fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.catch_up(now);
-        if entry.urgent {
+        if entry.is_feedback {
             self.queue.occupancy.enqueue_urgent(entry, &mut self.queue.urgent, dropped);
             return;
         }

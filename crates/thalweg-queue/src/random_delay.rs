@@ -252,8 +252,8 @@ impl TimeSpec {
             Self::Uniform { min, max } => (*min + *max) / 2,
             Self::Exponential { mean, max: None } => *mean,
             Self::Exponential { mean, max: Some(max) } => {
-                let cut = max.as_secs_f64() / mean.as_secs_f64().max(f64::MIN_POSITIVE);
-                mean.mul_f64(-libm::expm1(-cut))
+                let relative_max = max.as_secs_f64() / mean.as_secs_f64().max(f64::MIN_POSITIVE);
+                mean.mul_f64(-libm::expm1(-relative_max))
             }
             Self::Normal { mean, .. } => *mean,
             Self::LogNormal { median, sigma, .. } => median.mul_f64(libm::exp(sigma * sigma / 2.0)),
@@ -389,15 +389,15 @@ mod tests {
     /// e^-c), and a Pareto distribution of shape a from 1 on has a / (a - 1) and a / ((a - 1)^2 (a - 2)).
     #[test]
     fn distributions_have_their_moments() {
-        let cut = (1.0 - (-1.0f64).exp(), 2.0 * (1.0 - 2.0 * (-1.0f64).exp()));
-        let deferral = (1.0 - cut.0 / 2.0, 1.0 + cut.0 / 3.0);
+        let truncated_moments = (1.0 - (-1.0f64).exp(), 2.0 * (1.0 - 2.0 * (-1.0f64).exp()));
+        let deferral = (1.0 - truncated_moments.0 / 2.0, 1.0 + truncated_moments.0 / 3.0);
         let cases = [
             (TimeSpec::Uniform { min: ms(2.0), max: ms(8.0) }, 5.0, 3.0),
             (TimeSpec::Exponential { mean: ms(4.0), max: None }, 4.0, 16.0),
             (
                 TimeSpec::Exponential { mean: ms(4.0), max: Some(ms(4.0)) },
-                4.0 * cut.0,
-                16.0 * (cut.1 - cut.0 * cut.0),
+                4.0 * truncated_moments.0,
+                16.0 * (truncated_moments.1 - truncated_moments.0 * truncated_moments.0),
             ),
             (TimeSpec::Normal { mean: ms(50.0), deviation: ms(5.0), max: None }, 50.0, 25.0),
             (TimeSpec::LogNormal { median: ms(3.0), sigma: 0.5, max: None }, 3.0 * 0.125f64.exp(), {

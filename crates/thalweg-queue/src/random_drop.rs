@@ -38,7 +38,7 @@ impl RandomDrop {
     /// Draws the victim, either the arrival or a queued packet that it replaces, and returns it.
     #[cold]
     fn overflow(&mut self, arrival: Entry) -> Entry {
-        if arrival.urgent {
+        if arrival.is_feedback {
             return arrival;
         }
         // The position one past the last stands for the arrival.
@@ -187,7 +187,7 @@ mod tests {
             let mut stream = RandomStream::new(seed, "test", 0);
             let mut queue = queue(Limit::Packets(2), &stream, &[100; 2]);
             assert_eq!(
-                enqueue_and_list_drops(&mut queue, Time::ZERO, Entry { urgent: true, ..entry(2, 1) }),
+                enqueue_and_list_drops(&mut queue, Time::ZERO, Entry { is_feedback: true, ..entry(2, 1) }),
                 [2]
             );
             assert_eq!(queue.stream.next_u64(), stream.next_u64());

@@ -171,7 +171,7 @@ impl Red {
 
 impl Discipline for Red {
     fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if entry.urgent {
+        if entry.is_feedback {
             return self.queue.enqueue(now, entry, dropped);
         }
         self.observe(now);
@@ -403,7 +403,7 @@ mod tests {
     fn urgent_packets_are_not_dropped_early() {
         let mut queue = queue(RedConfig { weight: 1.0, ..RedConfig::default() });
         (0..50).for_each(|_| queue.queue.store(entry(1000, Ecn::NotEct)));
-        assert_eq!(offer(&mut queue, ms(0), Entry { urgent: true, ..entry(10, Ecn::NotEct) }), None);
-        assert_eq!(queue.peek().map(|entry| entry.urgent), Some(true));
+        assert_eq!(offer(&mut queue, ms(0), Entry { is_feedback: true, ..entry(10, Ecn::NotEct) }), None);
+        assert_eq!(queue.peek().map(|entry| entry.is_feedback), Some(true));
     }
 }

@@ -9,7 +9,7 @@ use thalweg_proto::units::{Duration, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SleepSpec {
     /// Idle time before the transmitter enters the state.
-    pub after: Duration,
+    pub idle_time: Duration,
     /// Wake-up time before the next packet.
     pub wake: Duration,
 }
@@ -37,7 +37,8 @@ impl StartDelaySpec {
         if let Some(shaper) = &self.shaper {
             shaper.check()?;
         }
-        let deeper = |pair: &[SleepSpec]| pair[0].after < pair[1].after && pair[0].wake < pair[1].wake;
+        let deeper =
+            |pair: &[SleepSpec]| pair[0].idle_time < pair[1].idle_time && pair[0].wake < pair[1].wake;
         if self.sleep.windows(2).all(deeper) { Ok(()) } else { Err(SpecError::Sleep) }
     }
 }
@@ -58,7 +59,7 @@ impl StartDelay {
     /// Returns the start time of a packet of `size` bytes that is next at `now`; the transmitter has been idle since
     /// `idle`.
     pub fn begin(&mut self, now: Time, idle: Time, size: u64) -> Time {
-        let asleep = self.sleep.iter().rev().find(|state| now.since(idle) >= state.after);
+        let asleep = self.sleep.iter().rev().find(|state| now.since(idle) >= state.idle_time);
         let awake = now + asleep.map_or(Duration::ZERO, |state| state.wake);
         let Some(bucket) = &mut self.bucket else { return awake };
         let begins = bucket.earliest(awake, size);
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn a_sleeping_transmitter_wakes_up_first() {
         let state = |after, wake| SleepSpec {
-            after: Duration::from_millis(after),
+            idle_time: Duration::from_millis(after),
             wake: Duration::from_millis(wake),
         };
         let sleep: Arc<[SleepSpec]> = Arc::new([state(100, 20), state(11_600, 260)]);

@@ -53,7 +53,7 @@ impl Step {
 
 impl Discipline for Step {
     fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if !entry.urgent && self.is_above() {
+        if !entry.is_feedback && self.is_above() {
             entry.mark();
         }
         self.queue.enqueue(now, entry, dropped);

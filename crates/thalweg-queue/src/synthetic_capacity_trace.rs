@@ -63,7 +63,7 @@ impl CapacityTrace {
 
 /// Rate over the period, as the cumulative amount at the end of each step, up to a factor.
 struct Profile {
-    passed: Vec<f64>,
+    bytes_before: Vec<f64>,
     millis: u64,
 }
 
@@ -80,18 +80,18 @@ impl Profile {
             level = keep * level + renew * stream.normal();
             passed
         });
-        Self { passed: steps.collect(), millis }
+        Self { bytes_before: steps.collect(), millis }
     }
 
     /// Returns the first millisecond with at least this `share` of the total by its end. `step` is the start of the
     /// search: ask for shares in ascending order.
     fn millis_at(&self, share: f64, step: &mut usize) -> u64 {
-        let target = share * self.passed.last().copied().unwrap_or(0.0);
-        while *step + 1 < self.passed.len() && self.passed[*step] < target {
+        let target = share * self.bytes_before.last().copied().unwrap_or(0.0);
+        while *step + 1 < self.bytes_before.len() && self.bytes_before[*step] < target {
             *step += 1;
         }
-        let before = if *step > 0 { self.passed[*step - 1] } else { 0.0 };
-        let within = (target - before) / (self.passed[*step] - before);
+        let before = if *step > 0 { self.bytes_before[*step - 1] } else { 0.0 };
+        let within = (target - before) / (self.bytes_before[*step] - before);
         let length = step_length(*step as u64, self.millis);
         *step as u64 * STEP_MILLIS + libm::ceil(within * length as f64) as u64
     }

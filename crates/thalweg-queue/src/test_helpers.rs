@@ -6,7 +6,7 @@ use thalweg_proto::units::Time;
 
 /// Returns an ordinary packet of 1000 bytes of flow 0.
 pub fn ordinary_entry(packet: u32) -> Entry {
-    Entry { packet, size: 1000, flow: 0, priority: 6, urgent: false, ecn: Ecn::NotEct, marked: false }
+    Entry { packet, size: 1000, flow: 0, priority: 6, is_feedback: false, ecn: Ecn::NotEct, marked: false }
 }
 
 /// Enqueues a packet, and returns the dropped packets.

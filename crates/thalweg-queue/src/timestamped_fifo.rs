@@ -22,7 +22,7 @@ impl TimestampedQueue {
 
     /// Enqueues a packet that arrives at `now`. Appends it to `dropped` if it does not fit.
     pub fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if entry.urgent {
+        if entry.is_feedback {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
         } else {
             self.store(now, entry, dropped);
@@ -83,7 +83,7 @@ mod tests {
     fn packets_leave_with_their_arrival_times_and_urgent_ones_separately() {
         let ms = |millis| Time::ZERO + Duration::from_millis(millis);
         let (mut queue, mut dropped) = (TimestampedQueue::new(Limit::Packets(3)), Vec::new());
-        let urgent = Entry { urgent: true, ..ordinary_entry(9) };
+        let urgent = Entry { is_feedback: true, ..ordinary_entry(9) };
         queue.enqueue(ms(1), ordinary_entry(1), &mut dropped);
         queue.enqueue(ms(2), urgent, &mut dropped);
         queue.enqueue(ms(3), ordinary_entry(2), &mut dropped);

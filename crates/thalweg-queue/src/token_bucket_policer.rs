@@ -42,7 +42,7 @@ impl Policer {
 
 impl Discipline for Policer {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if !entry.urgent {
+        if !entry.is_feedback {
             let size = u64::from(entry.size);
             // RFC 2697, section 3: a red packet takes no tokens, or a flow far above the rate would get none
             // of it.
@@ -150,7 +150,11 @@ mod tests {
         let mut queue = Policer::new(Limit::Unlimited, CONFIG);
         for packet in 0..9 {
             assert_eq!(
-                enqueue_and_list_drops(&mut queue, at(0), Entry { urgent: true, ..ordinary_entry(packet) }),
+                enqueue_and_list_drops(
+                    &mut queue,
+                    at(0),
+                    Entry { is_feedback: true, ..ordinary_entry(packet) }
+                ),
                 []
             );
         }

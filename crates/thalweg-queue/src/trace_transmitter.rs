@@ -19,7 +19,7 @@ pub struct CapacityClock {
     /// Next unused opportunity: its repetition and its position in the trace.
     next: (u64, u64),
     /// Bytes left of the opportunity at `last`.
-    left: u64,
+    bytes_left: u64,
     /// Departure time of the last packet.
     last: Time,
 }
@@ -31,7 +31,7 @@ impl CapacityClock {
     /// Returns the errors of [`CapacityTrace::check`].
     pub fn new(trace: Arc<CapacityTrace>) -> Result<Self, CapacityError> {
         trace.check()?;
-        let mut clock = Self { trace, next: (0, 0), left: 0, last: Time::ZERO };
+        let mut clock = Self { trace, next: (0, 0), bytes_left: 0, last: Time::ZERO };
         clock.next = clock.first_after(Time::ZERO);
         Ok(clock)
     }
@@ -53,20 +53,20 @@ impl CapacityClock {
     /// packet of zero bytes departs with the next byte that could.
     pub fn departure(&mut self, now: Time, size: u32) -> Time {
         if now > self.last {
-            self.left = 0;
+            self.bytes_left = 0;
             if self.time_of(self.next) <= now {
                 self.next = self.first_after(now);
             }
         }
         let size = u64::from(size);
-        if size <= self.left && self.left > 0 {
-            self.left -= size;
+        if size <= self.bytes_left && self.bytes_left > 0 {
+            self.bytes_left -= size;
             return self.last;
         }
-        let missing = size - self.left;
+        let missing = size - self.bytes_left;
         let each = u64::from(self.trace.bytes);
         let count = missing.div_ceil(each).max(1);
-        self.left = count * each - missing;
+        self.bytes_left = count * each - missing;
         self.last = self.time_of(self.advanced(count - 1));
         self.next = self.advanced(count);
         self.last

@@ -121,7 +121,7 @@ impl VirtualClock {
 
 impl Discipline for VirtualClock {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        if entry.urgent {
+        if entry.is_feedback {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }

@@ -10,7 +10,7 @@ use thalweg_proto::units::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImpairmentOutcome {
     /// Packet lost. The other fields then show no impairment.
-    pub lost: bool,
+    pub is_lost: bool,
     /// Packet corrupted.
     pub corrupted: bool,
     /// Packet duplicated; the copy has the same delay.
@@ -24,7 +24,7 @@ pub struct ImpairmentOutcome {
 impl ImpairmentOutcome {
     /// Outcome without impairment.
     pub const UNIMPAIRED: Self = Self {
-        lost: false,
+        is_lost: false,
         corrupted: false,
         duplicated: false,
         copy_corrupted: false,
@@ -140,9 +140,9 @@ impl Parts {
             Duration::ZERO
         };
         if lost {
-            ImpairmentOutcome { lost, ..ImpairmentOutcome::UNIMPAIRED }
+            ImpairmentOutcome { is_lost: lost, ..ImpairmentOutcome::UNIMPAIRED }
         } else {
-            ImpairmentOutcome { lost, corrupted, duplicated, copy_corrupted, extra_delay }
+            ImpairmentOutcome { is_lost: lost, corrupted, duplicated, copy_corrupted, extra_delay }
         }
     }
 }
@@ -233,7 +233,7 @@ mod tests {
             outcomes.iter().filter(|outcome| f(outcome)).count() as f64
         };
         let near = |count: f64, p: f64| (count - 2e5 * p).abs() < 5.0 * (2e5 * p * (1.0 - p)).sqrt();
-        assert!(near(count(&|f| f.lost), 0.1));
+        assert!(near(count(&|f| f.is_lost), 0.1));
         assert!(near(count(&|f| f.duplicated), 0.9 * 0.05));
         assert!(near(count(&|f| f.corrupted), 0.9 * 0.02));
         let held: Vec<f64> =
@@ -256,7 +256,8 @@ mod tests {
         assert!(
             outcomes(&spec, 10)
                 .iter()
-                .all(|outcome| *outcome == ImpairmentOutcome { lost: true, ..ImpairmentOutcome::UNIMPAIRED })
+                .all(|outcome| *outcome
+                    == ImpairmentOutcome { is_lost: true, ..ImpairmentOutcome::UNIMPAIRED })
         );
     }
 
@@ -266,7 +267,7 @@ mod tests {
         let largest = Some(thalweg_proto::units::Bytes::new(1400));
         let mut impairment =
             Impairment::new(&ImpairmentSpec { largest, ..ImpairmentSpec::default() }, stream);
-        let lost = [1401, 1400, 40, 9000].map(|size| impairment.outcome(size).lost);
+        let lost = [1401, 1400, 40, 9000].map(|size| impairment.outcome(size).is_lost);
         assert_eq!(lost, [true, false, false, true]);
     }
 
@@ -277,7 +278,8 @@ mod tests {
             outcomes(&ImpairmentSpec { loss: LossSpec::None, duplicate: 0.0, ..all_impairments() }, 10_000);
         for (with, without) in outcomes(&all_impairments(), 10_000).iter().zip(&calm) {
             assert!(
-                with.lost || (with.corrupted, with.extra_delay) == (without.corrupted, without.extra_delay)
+                with.is_lost
+                    || (with.corrupted, with.extra_delay) == (without.corrupted, without.extra_delay)
             );
         }
     }
@@ -310,7 +312,9 @@ mod tests {
                 impairment.outcome(1000)
             })
             .collect();
-        assert!(changed.iter().zip(&steady).all(|(a, b)| a.lost == b.lost && a.corrupted == b.corrupted));
+        assert!(
+            changed.iter().zip(&steady).all(|(a, b)| a.is_lost == b.is_lost && a.corrupted == b.corrupted)
+        );
         assert_eq!(changed[..1_000], steady[..1_000]);
         assert_ne!(changed, steady);
     }

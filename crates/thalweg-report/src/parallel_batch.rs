@@ -141,7 +141,7 @@ pub fn run_parallel<R: Send>(
         // Indices start in order and each started one yields a result, so no result waits for a missing one.
         let (mut early, mut due) = (BTreeMap::new(), 0);
         loop {
-            match receiver.recv_timeout(TICK) {
+            match receiver.recv_timeout(PROGRESS_INTERVAL) {
                 Ok((number, result)) => {
                     early.insert(number, result);
                 }
@@ -216,7 +216,7 @@ fn next_stride(stride: u64, max: u64, took: WallTime) -> u64 {
     }
 }
 /// Interval between progress updates.
-const TICK: WallTime = WallTime::from_millis(100);
+const PROGRESS_INTERVAL: WallTime = WallTime::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(one, results(&jobs, 3));
         assert_eq!(one.iter().map(|result| result.seed).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
         assert_ne!(one[0].fingerprint, one[1].fingerprint);
-        assert!(one.iter().all(|result| result.conservation.holds() && result.complete));
+        assert!(one.iter().all(|result| result.conservation.holds() && result.is_complete));
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
         let mut jobs = jobs(1..2);
         jobs[0].events = Some(1000);
         let partial = results(&jobs, 1);
-        assert_eq!((partial[0].events, partial[0].complete), (1000, false));
+        assert_eq!((partial[0].events, partial[0].is_complete), (1000, false));
         assert_eq!(partial, results(&jobs, 1));
     }
 

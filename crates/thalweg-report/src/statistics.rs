@@ -73,14 +73,14 @@ pub fn mser(values: &[f64]) -> Option<usize> {
     let max = (values.len() > 1).then_some(values.len() / 2)?;
     // From the end: mean and sum of squared deviations of the remaining values (Welford 1962).
     let (mut mean, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
-    for (count, (cut, value)) in (1_u32..).map(f64::from).zip(values.iter().enumerate().rev()) {
+    for (count, (truncation, value)) in (1_u32..).map(f64::from).zip(values.iter().enumerate().rev()) {
         let distance = value - mean;
         mean += distance / count;
         squares += distance * (value - mean);
         let error = squares / (count * count);
         // Of equal errors, the shorter truncation.
-        if cut <= max && error <= best.0 {
-            best = (error, cut);
+        if truncation <= max && error <= best.0 {
+            best = (error, truncation);
         }
     }
     Some(best.1)

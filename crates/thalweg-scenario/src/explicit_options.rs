@@ -39,12 +39,12 @@ impl ExplicitOptions {
 
     /// Decodes the keys of a table named `title`, except those in `beside`.
     pub fn decode(title: &str, keys: Keys, table: &Table, beside: &[&str], report: &mut Report) -> Self {
-        let mut given = Self::new(keys);
+        let mut explicit = Self::new(keys);
         let top: Vec<&Key> = keys.top().filter(|key| key.is_simulated()).collect();
         let entries = table.entries.iter().filter(|(key, _)| !beside.contains(&key.name.as_str()));
         for (name, value) in entries {
             match top.iter().find(|key| key.name == name.name) {
-                Some(key) => given.accept(key, value, report),
+                Some(key) => explicit.accept(key, value, report),
                 None => {
                     let offered = top.iter().filter(|key| keys.offers(key));
                     let valid = offered.map(|key| key.name).chain(beside.iter().copied());
@@ -53,7 +53,7 @@ impl ExplicitOptions {
                 }
             }
         }
-        given
+        explicit
     }
 
     fn accept(&mut self, key: &'static Key, value: &Value, report: &mut Report) {

@@ -98,7 +98,7 @@ pub struct LoadedScenario {
     /// Warnings, in file order.
     pub warnings: Vec<Diagnostic>,
     /// Options of the schemes replaced by [`SchemeOverride`], without duplicates.
-    pub former: Vec<ReplacedOption>,
+    pub replaced_options: Vec<ReplacedOption>,
     /// The schemes of the flow groups, by position from 0.
     pub schemes: BTreeMap<usize, Arc<SchemeInUse>>,
     paths: Paths,
@@ -174,7 +174,7 @@ impl LoadedScenario {
         let largest = groups.max_by_key(|(group, _)| group.count);
         let flows: u64 = self.spec().groups.iter().map(|group| u64::from(group.count)).sum();
         let (mut span, mut help) = (
-            largest.map_or(self.origins.whole, |(_, origin)| origin.count),
+            largest.map_or(self.origins.file_span, |(_, origin)| origin.count),
             format!("{flows} flows take {} of it", gigabytes(needed.flows)),
         );
         if needed.series > needed.flows.max(needed.links) {
@@ -182,7 +182,7 @@ impl LoadedScenario {
                 "series take {} of it: request fewer `points` or `flows` under [measure]",
                 gigabytes(needed.series)
             );
-            span = self.origins.whole;
+            span = self.origins.file_span;
         } else if let Some(link) = needed.largest_link.filter(|_| needed.links > needed.flows) {
             let name = &self.spec().links[link].name;
             help = format!(
@@ -207,7 +207,13 @@ impl LoadedScenario {
                 format!("nothing in this scenario is random: {replications} runs give the same result");
             let help =
                 "random are, for instance, a `spread` of starts, a `loss` and a random-drop queue".to_owned();
-            self.diagnostic(Severity::Warning, "scenario.deterministic", self.origins.whole, message, help)
+            self.diagnostic(
+                Severity::Warning,
+                "scenario.deterministic",
+                self.origins.file_span,
+                message,
+                help,
+            )
         })
     }
 
@@ -420,13 +426,13 @@ fn finish(
     }
     let scope = resolve::Scope {
         links,
-        whole,
+        file_span: whole,
         directories: &loader.directories,
         built_in: loader.built_in(),
         replaced,
         is_default_scheme_unused,
     };
-    let resolve::ResolvedDocument { spec, origins, paths, former, mut schemes } =
+    let resolve::ResolvedDocument { spec, origins, paths, replaced_options: former, mut schemes } =
         resolve::resolve(&document, scope, &mut report);
     if report.errors() == 0 {
         lint::lint(&spec, &origins, &paths, &mut report);
@@ -439,7 +445,7 @@ fn finish(
             Arc::make_mut(scheme).reorders = true;
         }
     }
-    let text = |at: &Option<table_declarations::At<String>>| {
+    let text = |at: &Option<table_declarations::Spanned<String>>| {
         at.as_ref().map(|at| at.value.clone()).unwrap_or_default()
     };
     let (title, description) = (text(&document.title), text(&document.description));
@@ -448,7 +454,7 @@ fn finish(
     Ok(LoadedScenario {
         scenario,
         warnings,
-        former,
+        replaced_options: former,
         schemes,
         paths,
         origins,

@@ -254,7 +254,7 @@ fn measure_path(
 /// woken for each arrival.
 fn host_processing_time(spec: &Spec, group: &GroupSpec, ends: [NodeId; 2], data: u32, ack: u32) -> Duration {
     if let Some(host) = &group.host {
-        return (host.late + host.call + host.cost(data) + host.cost(ack)) * 2;
+        return (host.wake_up_latency + host.call + host.cost(data) + host.cost(ack)) * 2;
     }
     let cost = |host: Processing| host.cost(data) + host.cost(ack);
     match &group.access {

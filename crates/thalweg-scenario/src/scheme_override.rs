@@ -4,7 +4,7 @@ use super::diagnostic::Report;
 use super::explicit_options::ExplicitOptions;
 use super::keys::{Common, SchemeRef};
 use super::parsed_tree::{Table, Value, ValueKind};
-use super::table_declarations::{At, Decode as _};
+use super::table_declarations::{Decode as _, Spanned};
 use std::collections::BTreeMap;
 
 /// A scheme override for some flows. A scheme of the same base keeps the flow's options. Any scheme keeps the options
@@ -39,12 +39,12 @@ impl SchemeOverride<'_> {
 }
 
 /// The replaced schemes, by position of the flow.
-pub(crate) type ReplacedSchemes = BTreeMap<usize, Option<At<SchemeRef>>>;
+pub(crate) type ReplacedSchemes = BTreeMap<usize, Option<Spanned<SchemeRef>>>;
 
 pub(crate) fn decode(former: BTreeMap<usize, Option<Value>>, report: &mut Report) -> ReplacedSchemes {
     let mut read = |value: Value| {
         let scheme = SchemeRef::decode(&value, report)?;
-        Some(At { value: scheme, span: value.span })
+        Some(Spanned { value: scheme, span: value.span })
     };
     former.into_iter().map(|(place, value)| (place, value.and_then(&mut read))).collect()
 }

@@ -60,7 +60,7 @@ fn apply_set(argument: &str, source: u32, table: &mut Table, report: &mut Report
     } else if keys.len() > 16 {
         report.error("scenario.set", keys[16].span, "no key has so many parts");
     } else {
-        set_at_path(table, &keys, &value, &LISTS, report);
+        set_at_path(table, &keys, &value, &LIST_KEYS, report);
     }
 }
 
@@ -99,7 +99,7 @@ fn relocate_spans(value: &mut Value, source: u32, lead: usize) {
 }
 
 /// The keys of a scenario that are lists of tables.
-const LISTS: [&str; 3] = ["link", "flow", "failure"];
+const LIST_KEYS: [&str; 3] = ["link", "flow", "failure"];
 
 /// Sets the value at the path `keys`. Creates missing tables, or lists of tables for keys in `lists`. Decoding
 /// validates the keys later.

@@ -192,7 +192,7 @@ pub const MAX_READ: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct Reader {
     limit: u64,
-    left: u64,
+    bytes_left: u64,
     /// Built-in files, which take precedence over those on disk.
     built_in: Files,
 }
@@ -209,7 +209,7 @@ impl Default for Reader {
 impl Reader {
     /// Creates a reader with a limit of `limit` bytes in total.
     pub const fn new(limit: u64) -> Self {
-        Self { limit, left: limit, built_in: &[] }
+        Self { limit, bytes_left: limit, built_in: &[] }
     }
 
     /// Returns the reader with these built-in files, which do not count against the limit.
@@ -229,7 +229,7 @@ impl Reader {
     /// [`ReadError`]; earlier files still count against the limit.
     pub fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, ReadError> {
         let file = File::open(path).map_err(ReadError::Io)?;
-        if file.metadata().is_ok_and(|data| data.len() > self.left) {
+        if file.metadata().is_ok_and(|data| data.len() > self.bytes_left) {
             return Err(self.too_large());
         }
         self.all_of(file)
@@ -242,16 +242,16 @@ impl Reader {
     /// As [`Self::bytes`].
     pub fn all_of(&mut self, source: impl Read) -> Result<Vec<u8>, ReadError> {
         let mut bytes = Vec::new();
-        source.take(self.left + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
-        match self.left.checked_sub(bytes.len() as u64) {
-            Some(left) => self.left = left,
+        source.take(self.bytes_left + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
+        match self.bytes_left.checked_sub(bytes.len() as u64) {
+            Some(left) => self.bytes_left = left,
             None => return Err(self.too_large()),
         }
         Ok(bytes)
     }
 
     const fn too_large(&self) -> ReadError {
-        ReadError::TooLarge { limit: self.limit, is_shared: self.left < self.limit }
+        ReadError::TooLarge { limit: self.limit, is_shared: self.bytes_left < self.limit }
     }
 
     /// Reads a text file, or a list in a file whose name ends in `.parquet` as the text of the same list in CSV.

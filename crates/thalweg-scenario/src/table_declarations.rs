@@ -12,14 +12,14 @@ use std::ops::Deref;
 
 /// A decoded value with its source position.
 #[derive(Clone, Debug, PartialEq)]
-pub struct At<T> {
+pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// The source position.
     pub span: Span,
 }
 
-impl<T> Deref for At<T> {
+impl<T> Deref for Spanned<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.value
@@ -121,8 +121,8 @@ pub fn decode_fields<T: Fields>(
 }
 
 /// Decodes the value of an entry, with its position.
-pub fn decode_entry<T: Decode>(value: &Value, report: &mut Report) -> Option<At<T>> {
-    T::decode(value, report).map(|decoded| At { value: decoded, span: value.span })
+pub fn decode_entry<T: Decode>(value: &Value, report: &mut Report) -> Option<Spanned<T>> {
+    T::decode(value, report).map(|decoded| Spanned { value: decoded, span: value.span })
 }
 
 /// Reports a missing key of the table `title`.
@@ -143,12 +143,12 @@ pub fn wrong_kind(expected: &str, value: &Value, report: &mut Report) {
 }
 
 /// Decodes a default. A test checks all defaults.
-pub fn decode_default<T: Decode>(text: &str) -> Option<At<T>> {
+pub fn decode_default<T: Decode>(text: &str) -> Option<Spanned<T>> {
     let mut report = Report::default();
     let source = report.add_source(super::source_text::Source::new("default", text));
     let value = super::parsed_tree::parse_value(source, &mut report)?;
     let decoded = T::decode(&value, &mut report);
-    decoded.map(|value| At { value, span: Span::DEFAULT })
+    decoded.map(|value| Spanned { value, span: Span::DEFAULT })
 }
 
 /// Returns the table of a value; reports an error if it is not a table.
@@ -186,7 +186,7 @@ macro_rules! table {
         pub struct $Name {
             $(
                 $(#[doc = $doc])+
-                pub $field: Option<$crate::table_declarations::At<$Type>>,
+                pub $field: Option<$crate::table_declarations::Spanned<$Type>>,
             )*
             $(
                 /// Keys shared with other tables.

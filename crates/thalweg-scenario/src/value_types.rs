@@ -5,7 +5,7 @@ use super::key_bindings::{FieldOf, plain};
 pub use super::list_columns::MAX_LIST_LENGTH;
 use super::parsed_tree::{Value, ValueKind};
 use super::schema_definitions::Definitions;
-use super::table_declarations::{At, Decode, decode_entry, wrong_type};
+use super::table_declarations::{Decode, Spanned, decode_entry, wrong_type};
 use super::toml_writer::toml_string;
 use super::unknown_unit::{has_unknown_unit, unknown_unit};
 use serde_json::json;
@@ -477,8 +477,8 @@ fn single_header(value: &Value, report: &Report) -> Option<String> {
     (!name.is_empty() && !name.contains(['\n', '['])).then(|| name.to_owned())
 }
 
-impl<T: FieldOf<K>, K> FieldOf<Vec<At<K>>> for Arc<[T]> {
-    fn from_key(given: Option<&Vec<At<K>>>) -> Option<Self> {
+impl<T: FieldOf<K>, K> FieldOf<Vec<Spanned<K>>> for Arc<[T]> {
+    fn from_key(given: Option<&Vec<Spanned<K>>>) -> Option<Self> {
         given?.iter().map(|at| T::from_key(Some(&at.value))).collect()
     }
     fn toml(&self) -> Option<String> {
@@ -487,7 +487,7 @@ impl<T: FieldOf<K>, K> FieldOf<Vec<At<K>>> for Arc<[T]> {
     }
 }
 
-impl<T: Decode> Decode for Vec<At<T>> {
+impl<T: Decode> Decode for Vec<Spanned<T>> {
     fn expected() -> String {
         format!("a list, each element {}", T::expected())
     }

@@ -98,7 +98,7 @@ struct AgentState {
     rate: AtomicU64,
     observer: Mutex<Observer>,
     /// A round trip has ended since the last decision.
-    due: AtomicBool,
+    is_due: AtomicBool,
     /// Set when a round trip of any flow of the run ends; `None` where no agent decides per round trip.
     decision_due: Option<Arc<AtomicBool>>,
 }
@@ -138,7 +138,7 @@ impl Controller for Agent {
     fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
         let round_ends = self.0.observer().on_ack(sample, stamp);
         if let Some(decision_due) = self.0.decision_due.as_ref().filter(|_| round_ends) {
-            self.0.due.store(true, Ordering::Relaxed);
+            self.0.is_due.store(true, Ordering::Relaxed);
             decision_due.store(true, Ordering::Relaxed);
         }
     }
@@ -307,7 +307,7 @@ impl Episode {
     /// Does the same, and asks every 32,768 events if it is interrupted: a step takes seconds if it has millions of events.
     pub fn advance_unless(&mut self, is_interrupted: &dyn Fn() -> bool) -> Stop {
         for (state, _) in &self.agents {
-            state.due.store(false, Ordering::Relaxed);
+            state.is_due.store(false, Ordering::Relaxed);
         }
         self.decision_due.store(false, Ordering::Relaxed);
         let (Step::RoundTrip(length) | Step::Interval(length)) = self.step;
@@ -349,7 +349,7 @@ impl Episode {
 
     /// Returns true if a round trip of this agent's flow ended during the last advance.
     pub fn is_due(&self, agent: usize) -> bool {
-        self.agents.get(agent).is_some_and(|(state, _)| state.due.load(Ordering::Relaxed))
+        self.agents.get(agent).is_some_and(|(state, _)| state.is_due.load(Ordering::Relaxed))
     }
 
     /// Returns the observations of an agent's flow since the previous call, and begins a new observation span.

@@ -8,7 +8,7 @@ use thalweg_proto::units::{Bytes, Duration};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostSpec {
     /// Median wake-up latency, after an arrival or the expiry of a timer.
-    pub late: Duration,
+    pub wake_up_latency: Duration,
     /// 99th percentile of the wake-up latency, which is log-normally distributed.
     pub late_p99: Duration,
     /// Mean running time between two preemptions, exponentially distributed; zero for no preemption. Sleep does not
@@ -33,7 +33,7 @@ pub struct HostSpec {
 
 /// Number of packets, in a round or in rounds without sleep between them, from which the thread sleeps for
 /// `coalescing`, as the live transport does.
-pub const MANY: usize = 16;
+pub const COALESCED_PACKETS: usize = 16;
 
 /// Maximum number of packets sent in a round before the thread receives again.
 pub const MAX_SENT: usize = 256;
@@ -44,7 +44,7 @@ const P99: f64 = 2.326_347_874;
 impl HostSpec {
     /// A host that responds at once and without cost.
     pub const IDEAL: Self = Self {
-        late: Duration::ZERO,
+        wake_up_latency: Duration::ZERO,
         late_p99: Duration::ZERO,
         preemption_every: Duration::ZERO,
         preemption: Duration::ZERO,
@@ -58,7 +58,7 @@ impl HostSpec {
 
     /// An idle Linux server: a virtual machine with four processors, measured by `thalweg doctor` like the others.
     pub const LINUX_SERVER: Self = Self {
-        late: Duration::from_nanos(3600),
+        wake_up_latency: Duration::from_nanos(3600),
         late_p99: Duration::from_micros(28),
         preemption_every: Duration::from_millis(40),
         preemption: Duration::from_micros(65),
@@ -72,7 +72,7 @@ impl HostSpec {
 
     /// The same host with sixteen other threads always busy.
     pub const LINUX_LOADED: Self = Self {
-        late: Duration::from_micros(9),
+        wake_up_latency: Duration::from_micros(9),
         late_p99: Duration::from_micros(290),
         preemption_every: Duration::from_micros(3900),
         preemption: Duration::from_micros(12_200),
@@ -81,7 +81,7 @@ impl HostSpec {
 
     /// One processor of the same host, shared with one thread that is always busy.
     pub const LINUX_SHARED: Self = Self {
-        late: Duration::from_nanos(2900),
+        wake_up_latency: Duration::from_nanos(2900),
         late_p99: Duration::from_micros(14),
         preemption_every: Duration::from_micros(4000),
         preemption: Duration::from_micros(4000),
@@ -95,8 +95,8 @@ impl HostSpec {
 
     /// Returns the standard deviation of the natural logarithm of the wake-up latency.
     pub fn sigma(&self) -> f64 {
-        let ratio = self.late_p99.as_secs_f64() / self.late.as_secs_f64().max(f64::MIN_POSITIVE);
-        if self.late.is_zero() { 0.0 } else { libm::log(ratio.max(1.0)) / P99 }
+        let ratio = self.late_p99.as_secs_f64() / self.wake_up_latency.as_secs_f64().max(f64::MIN_POSITIVE);
+        if self.wake_up_latency.is_zero() { 0.0 } else { libm::log(ratio.max(1.0)) / P99 }
     }
 
     /// Returns the reason why the host is invalid, if it is.
@@ -104,9 +104,9 @@ impl HostSpec {
         let max = thalweg_queue::random_delay::LONGEST_DELAY;
         let times =
             [self.late_p99, self.preemption, self.granularity, self.coalescing, self.call, self.packet_cost];
-        if !self.late.is_zero() && self.late_p99.is_zero() {
+        if !self.wake_up_latency.is_zero() && self.late_p99.is_zero() {
             Some("`late` needs `late-p99`, which one wake-up in a hundred exceeds")
-        } else if self.late_p99 < self.late {
+        } else if self.late_p99 < self.wake_up_latency {
             Some("`late-p99` is below `late`, which half of all wake-ups exceed")
         } else if self.preemption_every.is_zero() != self.preemption.is_zero() {
             Some("`preemption` and `preemption-every` go together")

@@ -19,13 +19,13 @@ pub use crate::components::real_hosts::{Arrival, LinkStatus, Message, SCHEME};
 
 /// A network for real packets.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveNetwork {
     run: Box<EventLoop<Untraced>>,
     /// The specification, without traffic.
     spec: Spec,
 }
 
-impl Live {
+impl LiveNetwork {
     /// Builds the network of `spec`, without its flows.
     ///
     /// # Errors
@@ -184,18 +184,18 @@ impl Live {
     }
 }
 
-/// Merges the results of a network that several [`Live`]s shared; each of its flows is a group. `owners` gives, for
+/// Merges the results of a network that several [`LiveNetwork`]s shared; each of its flows is a group. `owners` gives, for
 /// each link direction, the position in `parts` of the run that owned it. `parts` must not be empty.
 pub fn join_results(parts: Vec<RunResult>, owners: &[usize]) -> RunResult {
-    let mut merged = RunResult { ended: Time::ZERO, complete: true, ..RunResult::default() };
+    let mut merged = RunResult { end_time: Time::ZERO, is_complete: true, ..RunResult::default() };
     // In order of their start, as a single run would list them.
     let mut flows = Vec::new();
     let mut links: Vec<Option<LinkResult>> = vec![None; owners.len()];
     let mut series = Vec::new();
     for (number, part) in parts.into_iter().enumerate() {
         (merged.seed, merged.warmup) = (part.seed, part.warmup);
-        merged.ended = merged.ended.max(part.ended);
-        merged.complete &= part.complete;
+        merged.end_time = merged.end_time.max(part.end_time);
+        merged.is_complete &= part.is_complete;
         merged.events += part.events;
         merged.hops += part.hops;
         merged.fingerprint = merged.fingerprint.wrapping_add(part.fingerprint);

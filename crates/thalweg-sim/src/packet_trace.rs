@@ -23,7 +23,7 @@ pub struct PacketId {
 /// The events in the life of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// An endpoint sent it, or the router whose queue is that of `link`.
+    /// An endpoint sent it, or the router whose queue is that of `link_direction`.
     Sent,
     /// It arrived at a busy transmitter and was queued.
     Queued,
@@ -69,7 +69,7 @@ pub struct Record<'a> {
     /// The step that the packet took.
     pub step: Step,
     /// The link direction, as a position in the simulation's table of transmitters; `u32::MAX` at endpoints.
-    pub link: u32,
+    pub link_direction: u32,
     /// The packet's identity.
     pub packet: PacketId,
     /// The flow.

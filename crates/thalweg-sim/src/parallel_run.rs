@@ -22,9 +22,9 @@ use thalweg_proto::units::{Duration, Time};
 /// A partitioned run.
 #[derive(Debug)]
 pub(crate) struct Parallel<T: Tracing> {
-    rest: UnpartitionedState<T>,
+    unpartitioned: UnpartitionedState<T>,
     parts: Vec<EventLoop<T>>,
-    cut: Partitioning,
+    partitioning: Partitioning,
     /// The end of the run.
     end: Time,
     /// The merger of the partitions' records, if they keep any.
@@ -33,11 +33,16 @@ pub(crate) struct Parallel<T: Tracing> {
 
 impl<T: Tracing + Clone + Send> Parallel<T> {
     /// Partitions a built run of `spec` that has not started. The records of partitions go to a tracer.
-    pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Partitioning, tracer: Option<DirectTracing>) -> Self {
-        let merge =
-            tracer.map(|tracer| Merge::new(tracer, spec.ties, whole.connections.ids.fresh(), cut.parts));
-        let (rest, parts) = split_run(Box::new(whole), spec, &cut);
-        Self { rest, parts, cut, end: Time::ZERO + spec.duration, merge }
+    pub fn new(
+        spec: &Spec,
+        whole: EventLoop<T>,
+        partitioning: Partitioning,
+        tracer: Option<DirectTracing>,
+    ) -> Self {
+        let merge = tracer
+            .map(|tracer| Merge::new(tracer, spec.ties, whole.connections.ids.fresh(), partitioning.parts));
+        let (rest, parts) = split_run(Box::new(whole), spec, &partitioning);
+        Self { unpartitioned: rest, parts, partitioning, end: Time::ZERO + spec.duration, merge }
     }
 
     /// Handles `events` events or slightly more.
@@ -48,7 +53,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
 
     /// Handles the events before `end`, or about `enough` of them.
     fn run_until(&mut self, end: Time, enough: u64) {
-        let threads = Threads::new(&self.cut, end, enough);
+        let threads = Threads::new(&self.partitioning, end, enough);
         match &mut self.merge {
             Some(merge) => threads.record(&mut self.parts, merge),
             None => threads.run(&mut self.parts),
@@ -67,7 +72,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
     /// Returns the events so far; events common to several partitions count once.
     pub fn events(&self) -> u64 {
         let of = |part: &EventLoop<T>| {
-            part.measured.tally.events() - part.boundary.as_ref().map_or(0, |boundary| boundary.doubled)
+            part.measurements.tally.events() - part.boundary.as_ref().map_or(0, |boundary| boundary.doubled)
         };
         self.parts.iter().map(of).sum()
     }
@@ -89,7 +94,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
             let now = self.now();
             self.run_until(now + TICK, u64::MAX);
         }
-        (merge_partitions(self.rest, self.parts).finish().0, self.merge.map(Merge::finish))
+        (merge_partitions(self.unpartitioned, self.parts).finish().0, self.merge.map(Merge::finish))
     }
 }
 
@@ -162,12 +167,12 @@ impl SharedState {
 
 /// The shared context of the threads of a run.
 struct Threads<'a> {
-    cut: &'a Partitioning,
+    partitioning: &'a Partitioning,
     boards: [SharedState; 2],
     /// Time limit: later events stay queued.
     end: u64,
     /// Number of events after which to stop.
-    enough: u64,
+    max_events: u64,
     /// Number of polls before a thread yields its processor.
     spins: u32,
     /// Set after a panic of a thread: the others must not wait for it.
@@ -187,13 +192,13 @@ const MAX_QUEUED_LISTS: usize = 2;
 type List = (Vec<BufferedRecord>, Time);
 
 impl<'a> Threads<'a> {
-    fn new(cut: &'a Partitioning, end: Time, enough: u64) -> Self {
+    fn new(partitioning: &'a Partitioning, end: Time, enough: u64) -> Self {
         Self {
-            cut,
-            boards: [SharedState::new(cut.parts), SharedState::new(cut.parts)],
+            partitioning,
+            boards: [SharedState::new(partitioning.parts), SharedState::new(partitioning.parts)],
             end: end.as_picos(),
-            enough,
-            spins: polls_before_yield(cut.parts),
+            max_events: enough,
+            spins: polls_before_yield(partitioning.parts),
             is_broken: AtomicBool::new(false),
             spare_lists: Mutex::default(),
         }
@@ -260,12 +265,12 @@ impl<'a> Threads<'a> {
         deliver_records: impl Fn(&mut EventLoop<T>, Time) -> bool,
     ) {
         let _guard = Guard(&self.is_broken);
-        let parts = self.cut.parts;
-        let began = part.measured.tally.events();
+        let parts = self.partitioning.parts;
+        let began = part.measurements.tally.events();
         for (round, board) in (1..).zip(self.boards.iter().cycle()) {
             let notice = &board.notices[number].0;
             notice.next.store(picos_or_max(part.next()), Ordering::Relaxed);
-            notice.events.store(part.measured.tally.events() - began, Ordering::Relaxed);
+            notice.events.store(part.measurements.tally.events() - began, Ordering::Relaxed);
             let buffered = part.tracing.buffered().map_or(0, |buffered| buffered.len() as u64);
             notice.buffered.store(buffered, Ordering::Relaxed);
             notice.round.store(round, Ordering::Release);
@@ -293,7 +298,7 @@ impl<'a> Threads<'a> {
     /// Returns the time of the next event of all partitions, and the time before which this partition can handle its
     /// events; `None` in the last round. All partitions compute the same from the published values.
     fn round_end(&self, number: usize, board: &SharedState) -> (u64, Option<u64>) {
-        let parts = self.cut.parts;
+        let parts = self.partitioning.parts;
         let (mut first, mut until) = (u64::MAX, u64::MAX);
         for part in 0..parts {
             let own = board.notices[part].0.next.load(Ordering::Relaxed);
@@ -301,10 +306,10 @@ impl<'a> Threads<'a> {
                 .map(|from| board.earliest_arrival(from, part).load(Ordering::Relaxed))
                 .fold(own, u64::min);
             first = first.min(next);
-            until = until.min(next.saturating_add(self.cut.distance[part * parts + number]));
+            until = until.min(next.saturating_add(self.partitioning.distance[part * parts + number]));
         }
-        let goes_on = first < self.end && board.sum(|of| &of.events) < self.enough;
-        (first, goes_on.then(|| until.min(first.saturating_add(self.cut.stride)).min(self.end)))
+        let goes_on = first < self.end && board.sum(|of| &of.events) < self.max_events;
+        (first, goes_on.then(|| until.min(first.saturating_add(self.partitioning.stride)).min(self.end)))
     }
 
     /// Delivers a partition's outgoing packets, and publishes for each other partition when the first arrives, if any.

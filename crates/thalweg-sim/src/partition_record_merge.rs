@@ -38,13 +38,16 @@ impl WantedSteps {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PartitionRecordBuffer {
     buffered: Vec<BufferedRecord>,
-    wanted: Arc<WantedSteps>,
+    wanted_steps: Arc<WantedSteps>,
 }
 
 impl PartitionRecordBuffer {
     /// Returns a buffer for the records that a tracer needs, with `links` transmitters.
     pub fn for_tracer(tracer: &DirectTracing, links: usize) -> Self {
-        Self { buffered: Vec::new(), wanted: Arc::new(WantedSteps::for_tracer(tracer.0.as_ref(), links)) }
+        Self {
+            buffered: Vec::new(),
+            wanted_steps: Arc::new(WantedSteps::for_tracer(tracer.0.as_ref(), links)),
+        }
     }
 }
 
@@ -54,12 +57,13 @@ impl Tracing for PartitionRecordBuffer {
 
     #[inline]
     fn wants(&self, step: Step, link: u32) -> bool {
-        let steps = self.wanted.by_link.get(link as usize).copied().unwrap_or(self.wanted.at_ends);
+        let steps =
+            self.wanted_steps.by_link.get(link as usize).copied().unwrap_or(self.wanted_steps.at_ends);
         steps & 1 << step as u16 != 0
     }
 
     fn record(&mut self, order: EventOrder, record: &Record<'_>) {
-        let Record { step, link, packet, ecn, size, pdu, .. } = *record;
+        let Record { step, link_direction: link, packet, ecn, size, pdu, .. } = *record;
         let pdu = copy_pdu(pdu);
         self.buffered
             .push(BufferedRecord { order, what: RecordContent::Step { step, ecn, link, packet, size, pdu } });
@@ -87,21 +91,21 @@ impl Tracing for PartitionRecordBuffer {
 struct Stream {
     lists: VecDeque<Vec<BufferedRecord>>,
     /// Position of the first record in the first list.
-    at: usize,
+    first_record: usize,
 }
 
 impl Stream {
     fn first_record(&self) -> Option<&BufferedRecord> {
-        self.lists.front()?.get(self.at)
+        self.lists.front()?.get(self.first_record)
     }
 
     /// Advances to the next record; returns a list that is used up.
     fn advance(&mut self) -> Option<Vec<BufferedRecord>> {
-        self.at += 1;
-        if self.lists.front().is_some_and(|list| self.at < list.len()) {
+        self.first_record += 1;
+        if self.lists.front().is_some_and(|list| self.first_record < list.len()) {
             return None;
         }
-        self.at = 0;
+        self.first_record = 0;
         self.lists.pop_front()
     }
 }
@@ -212,7 +216,7 @@ fn deliver_record(tracer: &mut DirectTracing, connections: &mut OpenedConnection
                 &Record {
                     time: order.time,
                     step: *step,
-                    link: *link,
+                    link_direction: *link,
                     packet: PacketId { connection, ..*packet },
                     flow,
                     reply,

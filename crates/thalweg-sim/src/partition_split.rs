@@ -14,9 +14,9 @@ use crate::components::flows_and_groups::Traffic;
 use crate::components::forwarding_state::Network;
 use crate::components::host_processor::Host;
 use crate::components::packet_pool::{NONE, PacketPool};
-use crate::components::partition_boundary::{Boundary, EndedFlow, Moment, Owners, RemoteTransfers};
-use crate::components::reading_application::READS;
-use crate::components::run_end::Ending;
+use crate::components::partition_boundary::{Boundary, EndedFlow, MergeKey, Owners, RemoteTransfers};
+use crate::components::reading_application::READ_FLAG;
+use crate::components::run_end::RunEnd;
 use crate::components::transmitter::{PortState, Transmitter};
 use crate::event_kinds::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
@@ -34,7 +34,7 @@ use thalweg_proto::units::Time;
 /// Unpartitioned state: the whole run without the state of its partitions.
 #[derive(Debug)]
 pub(crate) struct UnpartitionedState<T: Tracing> {
-    whole: Box<EventLoop<T>>,
+    event_loop: Box<EventLoop<T>>,
     owners: Arc<Owners>,
     /// Partitions of queues, hosts and gates.
     port_states: Vec<u16>,
@@ -46,9 +46,9 @@ pub(crate) struct UnpartitionedState<T: Tracing> {
 pub(crate) fn split_run<T: Tracing + Clone>(
     mut whole: Box<EventLoop<T>>,
     spec: &Spec,
-    cut: &Partitioning,
+    partitioning: &Partitioning,
 ) -> (UnpartitionedState<T>, Vec<EventLoop<T>>) {
-    let owners = Arc::new(assign_owners(&whole, spec, cut));
+    let owners = Arc::new(assign_owners(&whole, spec, partitioning));
     let part_of = |link: usize| owners.links[link];
     let mut of_port_states = vec![0; whole.network.port_states.len()];
     for (link, transmitter) in whole.network.transmitters.iter().enumerate() {
@@ -68,7 +68,7 @@ pub(crate) fn split_run<T: Tracing + Clone>(
     {
         of_gates[usize::from(gate)] = part;
     }
-    let mut has_flows = vec![false; cut.parts];
+    let mut has_flows = vec![false; partitioning.parts];
     // Queues with feedback need the flows of their sources.
     let sends_feedback = |line: &DirectionSpec| line.feedback.is_some();
     let lines = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]).zip(&owners.links);
@@ -79,13 +79,14 @@ pub(crate) fn split_run<T: Tracing + Clone>(
     let port_states = core::mem::take(&mut network.port_states);
     // Third-party queues are not `Sync`, hence not shared among threads.
     let count = port_states.len();
-    let stand_ins = at_once(cut.parts, |_| (0..count).map(|_| PortState::default()).collect());
+    let stand_ins = at_once(partitioning.parts, |_| (0..count).map(|_| PortState::default()).collect());
     let port_states = place_entries(port_states, &of_port_states, stand_ins);
     let transmitters = core::mem::take(&mut network.transmitters);
-    let transmitters = distribute_table(transmitters, cut.parts, &owners.links, Transmitter::placeholder);
+    let transmitters =
+        distribute_table(transmitters, partitioning.parts, &owners.links, Transmitter::placeholder);
     let mut flows = distribute_table(
         core::mem::take(&mut whole.traffic.flows),
-        cut.parts,
+        partitioning.parts,
         &owners.sources,
         Flow::placeholder,
     );
@@ -94,21 +95,26 @@ pub(crate) fn split_run<T: Tracing + Clone>(
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
-    let hosts = distribute_table(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::placeholder);
-    let gates =
-        distribute_table(core::mem::take(whole.gates.nodes_mut()), cut.parts, &of_gates, NodeGate::clone);
-    let connections = at_once(cut.parts, |part| {
+    let hosts =
+        distribute_table(core::mem::take(&mut whole.hosts), partitioning.parts, &of_hosts, Host::placeholder);
+    let gates = distribute_table(
+        core::mem::take(whole.gates.nodes_mut()),
+        partitioning.parts,
+        &of_gates,
+        NodeGate::clone,
+    );
+    let connections = at_once(partitioning.parts, |part| {
         let count = if has_flows[part] { owners.ends.len() / 2 } else { 0 };
         Connections::new(whole.connections.ids.fresh(), count, count)
     });
-    let mut parts: Vec<EventLoop<T>> = Vec::with_capacity(cut.parts);
+    let mut parts: Vec<EventLoop<T>> = Vec::with_capacity(partitioning.parts);
     let tables = port_states.into_iter().zip(transmitters).zip(flows).zip(hosts).zip(gates).zip(connections);
     for (number, (((((port_states, transmitters), flows), hosts), gates), connections)) in (0..).zip(tables) {
         let has_flows = has_flows[usize::from(number)];
         let network = &whole.network;
         parts.push(EventLoop {
             now: Time::ZERO,
-            ending: Ending::default(),
+            ending: RunEnd::default(),
             seed: whole.seed,
             wheel: Wheel::new(spec.ties),
             network: Network {
@@ -133,20 +139,31 @@ pub(crate) fn split_run<T: Tracing + Clone>(
                 flows: if has_flows { flows } else { Vec::new() },
                 groups: whole.traffic.groups.iter().map(Group::fresh).collect(),
                 transports: whole.traffic.transports.clone(),
-                over: 0,
+                finished_flows: 0,
             },
             hosts,
             gates: FlowGates::new(gates, whole.gates.gate_by_link().to_vec()),
-            measured: whole.measured.for_partition(has_flows),
+            measurements: whole.measurements.for_partition(has_flows),
             lookahead: Lookahead::default(),
-            boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::BUFFERS))),
+            boundary: Some(Box::new(Boundary::new(
+                number,
+                partitioning.parts,
+                Arc::clone(&owners),
+                T::BUFFERS,
+            ))),
             outside: None,
             tracing: whole.tracing.clone(),
         });
     }
     distribute_events(&mut whole, &owners, &mut parts);
     (
-        UnpartitionedState { whole, owners, port_states: of_port_states, hosts: of_hosts, gates: of_gates },
+        UnpartitionedState {
+            event_loop: whole,
+            owners,
+            port_states: of_port_states,
+            hosts: of_hosts,
+            gates: of_gates,
+        },
         parts,
     )
 }
@@ -196,9 +213,11 @@ fn merge_tables<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
 }
 
 /// Returns the owners of all items, and the connection ids, which are those of the whole run.
-fn assign_owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Partitioning) -> Owners {
-    let mut links = cut.links.clone();
-    for ((flow, &source), &sink) in whole.traffic.flows.iter().zip(&cut.sources).zip(&cut.sinks) {
+fn assign_owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, partitioning: &Partitioning) -> Owners {
+    let mut links = partitioning.links.clone();
+    for ((flow, &source), &sink) in
+        whole.traffic.flows.iter().zip(&partitioning.sources).zip(&partitioning.sinks)
+    {
         // A flow's own links follow those of the previous flow. If its endpoints are in different partitions, it has at
         // most one for control PDUs, owned by the sink, followed by one for the host overhead of the source.
         let group = &spec.groups[flow.group as usize];
@@ -220,14 +239,14 @@ fn assign_owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Partitioni
     for flow in starts {
         numbers[flow as usize] = flows.len() as u32;
         for _ in 0..group(flow).sending_endpoints_per_flow() {
-            of_ends.extend([cut.sources[flow as usize], cut.sinks[flow as usize]]);
+            of_ends.extend([partitioning.sources[flow as usize], partitioning.sinks[flow as usize]]);
             flows.push(flow);
         }
     }
     Owners {
         links,
-        sources: cut.sources.clone(),
-        sinks: cut.sinks.clone(),
+        sources: partitioning.sources.clone(),
+        sinks: partitioning.sinks.clone(),
         ends: of_ends,
         numbers,
         flows,
@@ -254,7 +273,7 @@ fn distribute_events<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, part
             }
             EventKind::Router => owners.links[entity as usize],
             EventKind::Stop => owners.sources[entity as usize],
-            EventKind::Application => owners.sources[(entity & !READS) as usize],
+            EventKind::Application => owners.sources[(entity & !READ_FLAG) as usize],
             _ => {
                 // Samples, the end of the warm-up and the end of the run exist in every partition; nothing else is due
                 // before the start.
@@ -279,7 +298,7 @@ pub(crate) fn merge_partitions<T: Tracing>(
     rest: UnpartitionedState<T>,
     mut parts: Vec<EventLoop<T>>,
 ) -> EventLoop<T> {
-    let UnpartitionedState { mut whole, owners, port_states, hosts, gates } = rest;
+    let UnpartitionedState { event_loop: mut whole, owners, port_states, hosts, gates } = rest;
     let network = &mut whole.network;
     network.port_states =
         merge_tables(take_from_each(&mut parts, |part| &mut part.network.port_states), &port_states);
@@ -298,41 +317,43 @@ pub(crate) fn merge_partitions<T: Tracing>(
         merge_tables(take_from_each(&mut parts, |part| &mut part.traffic.flows), &owners.sources);
     sinks.into_iter().for_each(|(flow, sink)| whole.traffic.flows[flow].add_sink(sink));
     merge_connections(&mut whole, &owners, &mut parts);
-    let of_recorders = whole.measured.series.owners(&owners.sources, &owners.sinks, &owners.links);
-    *whole.measured.series.recorders_mut() =
-        merge_tables(take_from_each(&mut parts, |part| part.measured.series.recorders_mut()), &of_recorders);
+    let of_recorders = whole.measurements.series.owners(&owners.sources, &owners.sinks, &owners.links);
+    *whole.measurements.series.recorders_mut() = merge_tables(
+        take_from_each(&mut parts, |part| part.measurements.series.recorders_mut()),
+        &of_recorders,
+    );
     whole
-        .measured
+        .measurements
         .series
-        .merge_visits(&owners.sources, parts.iter_mut().map(|part| &mut part.measured.series).collect());
+        .merge_visits(&owners.sources, parts.iter_mut().map(|part| &mut part.measurements.series).collect());
     let mut left_out = 0;
-    let mut ended: Vec<(Moment, Transfer)> = Vec::new();
+    let mut ended_transfers: Vec<(MergeKey, Transfer)> = Vec::new();
     for part in &mut parts {
         let Some(boundary) = &mut part.boundary else { continue };
-        let (kept, more) = core::mem::take(&mut part.measured.transfers).finish();
+        let (kept, more) = core::mem::take(&mut part.measurements.transfers).finish();
         left_out += more;
-        ended.extend(core::mem::take(&mut boundary.transfers).into_iter().zip(kept));
-        for RemoteTransfers { kept, left_out: more } in core::mem::take(&mut boundary.far) {
+        ended_transfers.extend(core::mem::take(&mut boundary.transfers).into_iter().zip(kept));
+        for RemoteTransfers { transfers: kept, left_out: more } in core::mem::take(&mut boundary.far) {
             left_out += more;
-            ended.extend(kept);
+            ended_transfers.extend(kept);
         }
-        for EndedFlow { connection, moment, is_listed } in core::mem::take(&mut boundary.ended) {
+        for EndedFlow { connection, moment, is_listed } in core::mem::take(&mut boundary.ended_flows) {
             let transfer = whole.end_near(connection, is_listed);
-            ended.extend(transfer.map(|transfer| (moment, transfer)));
+            ended_transfers.extend(transfer.map(|transfer| (moment, transfer)));
         }
     }
-    whole.measured.transfers = in_order(&whole, ended, left_out);
+    whole.measurements.transfers = in_order(&whole, ended_transfers, left_out);
     for mut part in parts {
         whole.now = whole.now.max(part.now);
         whole.ending.merge(part.ending);
         whole
-            .measured
+            .measurements
             .tally
-            .add(&part.measured.tally, part.boundary.as_ref().map_or(0, |boundary| boundary.doubled));
+            .add(&part.measurements.tally, part.boundary.as_ref().map_or(0, |boundary| boundary.doubled));
         whole.network.hops += part.network.hops;
         whole.network.packets.absorb(&part.network.packets);
         whole.network.in_service.append(&mut part.network.in_service);
-        whole.measured.segments.append(&mut part.measured.segments);
+        whole.measurements.segments.append(&mut part.measurements.segments);
         whole
             .traffic
             .groups
@@ -386,11 +407,11 @@ fn merge_connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, part
 /// Merges the transfers of all partitions, listed and only counted, in the order of their end.
 fn in_order<T: Tracing>(
     whole: &EventLoop<T>,
-    mut ended: Vec<(Moment, Transfer)>,
+    mut ended: Vec<(MergeKey, Transfer)>,
     left_out: u64,
 ) -> TransferList {
     // Items of one event keep their order.
-    ended.sort_by_cached_key(|(Moment { time, origin, place }, _)| {
+    ended.sort_by_cached_key(|(MergeKey { time, origin, place }, _)| {
         (*time, origin.steps, whole.wheel.place_at(*time, origin.key), *place)
     });
     let mut list = TransferList::default();

@@ -1,6 +1,6 @@
 //! Prefetch hints to the processor.
 
-const LINE: usize = 64;
+const CACHE_LINE_BYTES: usize = 64;
 
 /// Prefetches the cache line in which `value` starts, without waiting for it.
 ///
@@ -16,7 +16,7 @@ pub(crate) fn prefetch_cache_line<T>(value: &T) {
 #[inline(always)]
 pub(crate) fn prefetch_all<T>(value: &T) {
     let start: *const u8 = core::ptr::from_ref(value).cast();
-    for offset in (0..size_of::<T>()).step_by(LINE) {
+    for offset in (0..size_of::<T>()).step_by(CACHE_LINE_BYTES) {
         prefetch_at(start.wrapping_add(offset));
     }
 }

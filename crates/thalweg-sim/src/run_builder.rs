@@ -6,14 +6,14 @@ use crate::components::connections::Connections;
 use crate::components::endpoint_thread_model::Thread;
 use crate::components::event_prefetch::Lookahead;
 use crate::components::flow_pausing_gates::{FlowGates, NO_GATE, NodeGate};
-use crate::components::flow_state::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
+use crate::components::flow_state::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, RareFlowState};
 use crate::components::flows_and_groups::Traffic;
 use crate::components::forwarding_state::{END, EXIT, Network};
 use crate::components::host_processor::{Host, Processor};
 use crate::components::packet_pool::{NONE, PacketPool};
-use crate::components::reading_application::{READS, Reader};
+use crate::components::reading_application::{READ_FLAG, Reader};
 use crate::components::router_feedback::MessageRoutes;
-use crate::components::run_end::Ending;
+use crate::components::run_end::RunEnd;
 use crate::components::run_measurements::Measurements;
 use crate::components::series_recorders::MAX_WATCHED_LINKS;
 use crate::components::transmitter::{PortState, Speed, Transmitter};
@@ -348,12 +348,13 @@ impl<'a> Builder<'a> {
             let piece = u64::from(group.transport.properties().segment());
             let reader = group.reading.as_ref().map(|spec| Reader::new(Arc::clone(spec), piece));
             if let Some(at) = reader.as_ref().and_then(Reader::next_timer) {
-                self.wheel.push(at, EventKind::Application.key(number | READS));
+                self.wheel.push(at, EventKind::Application.key(number | READ_FLAG));
             }
             self.flows.push(Flow {
                 workload,
-                special: reader
-                    .map(|reader| Box::new(Special { reader: Some(Box::new(reader)), ..Special::NONE })),
+                special: reader.map(|reader| {
+                    Box::new(RareFlowState { reader: Some(Box::new(reader)), ..RareFlowState::NONE })
+                }),
                 delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(|| Box::new(Delays::new(with_jitter))),
                 ..Flow::idle(index, links, hosts, start)
             });
@@ -404,15 +405,20 @@ impl<'a> Builder<'a> {
         let fixed = ids.fixed() as usize;
         let mut simulation = EventLoop {
             now: Time::ZERO,
-            ending: Ending::default(),
+            ending: RunEnd::default(),
             seed: spec.seed,
             wheel: self.wheel,
             network: self.network,
             connections: Connections::new(ids, fixed, self.flows.len()),
-            traffic: Traffic { flows: self.flows, groups: self.groups, transports: self.transports, over: 0 },
+            traffic: Traffic {
+                flows: self.flows,
+                groups: self.groups,
+                transports: self.transports,
+                finished_flows: 0,
+            },
             hosts: self.hosts,
             gates: FlowGates::new(self.gates, link_gates),
-            measured: Measurements::new(warmup, spec.measure.clone()),
+            measurements: Measurements::new(warmup, spec.measure.clone()),
             lookahead: Lookahead::default(),
             boundary: None,
             outside: None,
@@ -427,12 +433,12 @@ impl<T: Tracing> EventLoop<T> {
     /// Selects the flows and links with series: the first flow of each group, then the second of each, and so on; and
     /// the first links.
     fn select_series(&mut self, core: usize) {
-        let Some(interval) = self.measured.series.interval() else { return };
+        let Some(interval) = self.measurements.series.interval() else { return };
         let mut chosen = Vec::new();
         let max = self.traffic.groups.iter().map(|group| group.flows).max().unwrap_or(0);
         'rounds: for i in 0..max {
             for group in self.traffic.groups.iter().filter(|group| i < group.flows) {
-                if chosen.len() >= self.measured.series.vacant() {
+                if chosen.len() >= self.measurements.series.vacant() {
                     break 'rounds;
                 }
                 chosen.push(group.first_flow + i);
@@ -440,11 +446,11 @@ impl<T: Tracing> EventLoop<T> {
         }
         chosen.sort_unstable();
         for flow in chosen {
-            self.measured.series.watch_flow(flow);
+            self.measurements.series.watch_flow(flow);
         }
         for link in 0..core.min(MAX_WATCHED_LINKS) as u32 {
-            self.measured.series.watch_link(link);
-            self.network.transmitters[link as usize].watched = self.measured.series.every_event();
+            self.measurements.series.watch_link(link);
+            self.network.transmitters[link as usize].watched = self.measurements.series.every_event();
         }
         self.wheel.push(Time::ZERO + interval, EventKind::Sample.key(0));
     }

@@ -92,10 +92,10 @@ impl<T: Tracer> Simulation<T> {
     /// Returns the number of events handled so far.
     pub fn events(&self) -> u64 {
         match &self.run {
-            Run::Untraced(run, _) => run.measured.tally.events(),
+            Run::Untraced(run, _) => run.measurements.tally.events(),
             Run::Parallel(run, _) => run.events(),
             Run::Recorded(run) => run.events(),
-            Run::Traced(run) => run.measured.tally.events(),
+            Run::Traced(run) => run.measurements.tally.events(),
         }
     }
 
@@ -112,9 +112,9 @@ impl<T: Tracer> Simulation<T> {
     /// Returns the series recorded so far; none on several threads, where each records its own.
     pub fn series(&self) -> impl Iterator<Item = &Series> {
         let recorders = match &self.run {
-            Run::Untraced(run, _) => run.measured.series.recorders(),
+            Run::Untraced(run, _) => run.measurements.series.recorders(),
             Run::Parallel(..) | Run::Recorded(_) => &[],
-            Run::Traced(run) => run.measured.series.recorders(),
+            Run::Traced(run) => run.measurements.series.recorders(),
         };
         recorders.iter().map(Recorder::series)
     }
@@ -165,12 +165,12 @@ impl Run {
     }
 
     fn with_direct_tracing(spec: &Spec, tracer: DirectTracing, threads: usize) -> Result<Self, SpecError> {
-        let Some(cut) = partition_run(spec, threads) else {
+        let Some(partitioning) = partition_run(spec, threads) else {
             return Ok(Self::Traced(Box::new(crate::run_builder::build_run(spec, tracer)?)));
         };
         let mut run = crate::run_builder::build_run(spec, PartitionRecordBuffer::default())?;
         run.tracing = PartitionRecordBuffer::for_tracer(&tracer, run.network.transmitters.len());
-        Ok(Self::Recorded(Box::new(Parallel::new(spec, run, cut, Some(tracer)))))
+        Ok(Self::Recorded(Box::new(Parallel::new(spec, run, partitioning, Some(tracer)))))
     }
 
     fn advance(&mut self, max_events: u64) -> Status {

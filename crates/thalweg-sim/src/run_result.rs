@@ -14,9 +14,9 @@ pub struct RunResult {
     /// Length of the warm-up.
     pub warmup: Duration,
     /// End time of the run: the specified duration, or earlier after an interruption.
-    pub ended: Time,
+    pub end_time: Time,
     /// False if the run was interrupted.
-    pub complete: bool,
+    pub is_complete: bool,
     /// Number of events handled, over the whole run.
     pub events: u64,
     /// Number of packets transmitted, each hop counted, over the whole run.
@@ -206,7 +206,7 @@ pub struct FlowResult {
     /// Abort time of the sender, if it aborted; over the whole run.
     pub failed: Option<Time>,
     /// Counted time: from the end of the warm-up or the flow's start to its finish or the end of the run.
-    pub counted: Duration,
+    pub counted_time: Duration,
     /// Payload delivered to the application, each byte once; for datagrams each that arrives, also a copy of another, for
     /// requests and responses both directions.
     pub delivered: Bytes,

@@ -267,9 +267,9 @@ struct DagTraversal {
     shares: Vec<f64>,
     /// Directions on the paths that lead to each node, and the number of those not traversed yet.
     arrived: Vec<Vec<DirectionId>>,
-    waiting: Vec<usize>,
+    untraversed: Vec<usize>,
     /// Nodes on the paths.
-    reached: Vec<NodeId>,
+    reached_nodes: Vec<NodeId>,
 }
 
 impl DagTraversal {
@@ -277,8 +277,8 @@ impl DagTraversal {
         Self {
             shares: vec![0.0; nodes],
             arrived: vec![Vec::new(); nodes],
-            waiting: vec![0; nodes],
-            reached: Vec::new(),
+            untraversed: vec![0; nodes],
+            reached_nodes: Vec::new(),
         }
     }
 
@@ -291,22 +291,22 @@ impl DagTraversal {
         of: &mut FlowPaths,
         is_first: bool,
     ) {
-        for node in self.reached.drain(..) {
+        for node in self.reached_nodes.drain(..) {
             self.shares[node.0 as usize] = 0.0;
             self.arrived[node.0 as usize].clear();
         }
-        self.reached.push(from);
+        self.reached_nodes.push(from);
         let mut stack = vec![from];
         while let Some(node) = stack.pop() {
             for &direction in dag.leaving(node) {
                 let next = routes.ends(direction).1;
                 let arrived = &mut self.arrived[next.0 as usize];
                 if arrived.is_empty() {
-                    self.reached.push(next);
+                    self.reached_nodes.push(next);
                     stack.push(next);
                 }
                 arrived.push(direction);
-                self.waiting[next.0 as usize] = arrived.len();
+                self.untraversed[next.0 as usize] = arrived.len();
             }
         }
         self.shares[from.0 as usize] = 1.0;
@@ -327,8 +327,8 @@ impl DagTraversal {
                 }
                 let next = routes.ends(direction).1.0 as usize;
                 self.shares[next] += share;
-                self.waiting[next] -= 1;
-                if self.waiting[next] == 0 {
+                self.untraversed[next] -= 1;
+                if self.untraversed[next] == 0 {
                     stack.push(NodeId(next as u32));
                 }
             }

@@ -15,7 +15,7 @@ const MIN_ASSOCIATION: f64 = 0.25;
 #[derive(Clone, Debug)]
 pub struct Classes {
     /// Class of each point.
-    pub of: Vec<usize>,
+    pub class_of_point: Vec<usize>,
     /// Number of classes.
     pub count: usize,
 }
@@ -31,7 +31,7 @@ impl Classes {
         for (rank, point) in order.into_iter().enumerate() {
             of[point] = rank * count / numbers.len();
         }
-        Self { of, count }
+        Self { class_of_point: of, count }
     }
 
     /// Returns the square of Cramér's V with another classification of the same points, from 0 (independent) to 1 (one
@@ -119,7 +119,7 @@ pub fn explained_variance_share(values: &[f64], classes: &Classes) -> Option<f64
         return None;
     }
     let (mut sums, mut counts) = (vec![0.0; classes.count], vec![0.0; classes.count]);
-    for (value, &class) in values.iter().zip(&classes.of) {
+    for (value, &class) in values.iter().zip(&classes.class_of_point) {
         sums[class] += value;
         counts[class] += 1.0;
     }
@@ -139,13 +139,16 @@ mod tests {
         let sign = |level: usize| if level == 0 { -1.0 } else { 1.0 };
         let values: Vec<f64> = points.iter().map(|&(a, b)| 3.0 * sign(a) + sign(b)).collect();
         let share = |of: fn(&(usize, usize)) -> usize| {
-            explained_variance_share(&values, &Classes { of: points.iter().map(of).collect(), count: 2 })
-                .unwrap()
+            explained_variance_share(
+                &values,
+                &Classes { class_of_point: points.iter().map(of).collect(), count: 2 },
+            )
+            .unwrap()
         };
         assert!((share(|p| p.0) - 0.9).abs() < 1e-12 && (share(|p| p.1) - 0.1).abs() < 1e-12);
         // Pure interaction.
         let product: Vec<f64> = points.iter().map(|&(a, b)| sign(a) * sign(b)).collect();
-        let a = Classes { of: points.iter().map(|point| point.0).collect(), count: 2 };
+        let a = Classes { class_of_point: points.iter().map(|point| point.0).collect(), count: 2 };
         assert_eq!(explained_variance_share(&product, &a), Some(0.0));
         assert_eq!(explained_variance_share(&[2.0; 4], &a), None);
     }

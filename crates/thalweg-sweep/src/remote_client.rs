@@ -43,7 +43,7 @@ const MAX_LINE: u64 = 1 << 16;
 /// Maximum number of queued tasks.
 const MAX_WAITING: usize = 4096;
 /// Weight of the newest sample in the smoothed run time.
-const WEIGHT: f64 = 0.3;
+const SAMPLE_WEIGHT: f64 = 0.3;
 
 /// Error that ends an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub struct Engine<'a> {
     slots: usize,
     /// Estimated time per run, in seconds; none before the first.
     seconds: Option<f64>,
-    waiting: VecDeque<Task>,
+    waiting_tasks: VecDeque<Task>,
     /// Tasks of failed batches, each retried alone.
     alone: VecDeque<Task>,
     batches: BTreeMap<u64, Vec<Task>>,
@@ -114,7 +114,7 @@ impl<'a> Engine<'a> {
             on_note: Box::new(on_note),
             slots: 0,
             seconds: None,
-            waiting: VecDeque::new(),
+            waiting_tasks: VecDeque::new(),
             alone: VecDeque::new(),
             batches: BTreeMap::new(),
             next: 1,
@@ -139,17 +139,17 @@ impl<'a> Engine<'a> {
     /// Returns true if another task would soon be sent.
     pub fn can_enqueue(&self) -> bool {
         let soon = self.size(usize::MAX).saturating_mul(2 * self.slots.max(1));
-        self.waiting.len() < soon.clamp(MAX_RUNS, MAX_WAITING)
+        self.waiting_tasks.len() < soon.clamp(MAX_RUNS, MAX_WAITING)
     }
 
     /// Queues a task.
     pub fn enqueue(&mut self, task: Task) {
-        self.waiting.push_back(task);
+        self.waiting_tasks.push_back(task);
     }
 
     /// Returns true if every task is answered.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.alone.is_empty() && self.batches.is_empty()
+        self.waiting_tasks.is_empty() && self.alone.is_empty() && self.batches.is_empty()
     }
 
     /// Fills free slots, and returns received answers, waiting up to `timeout`. `more` is the number of tasks still to
@@ -183,13 +183,13 @@ impl<'a> Engine<'a> {
             if let Some(task) = self.alone.pop_front() {
                 tasks.push(task);
             } else {
-                let size = self.size(self.waiting.len().saturating_add(more));
-                if self.waiting.len() < size && more > 0 {
+                let size = self.size(self.waiting_tasks.len().saturating_add(more));
+                if self.waiting_tasks.len() < size && more > 0 {
                     break;
                 }
                 let (mut bytes, mut last) = (0, None);
                 while tasks.len() < size && bytes < MAX_SENT {
-                    let Some(task) = self.waiting.pop_front() else { break };
+                    let Some(task) = self.waiting_tasks.pop_front() else { break };
                     if last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &task.scenario)) {
                         bytes += task.scenario.len();
                         last = Some(Arc::clone(&task.scenario));
@@ -240,7 +240,8 @@ impl<'a> Engine<'a> {
         let answers = batch_codec::decode_responses(&body, tasks.len()).map_err(|why| strange(&why))?;
         if let Some(seconds) = head.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) {
             let per_run = seconds / tasks.len() as f64;
-            self.seconds = Some(self.seconds.map_or(per_run, |before| before + WEIGHT * (per_run - before)));
+            self.seconds =
+                Some(self.seconds.map_or(per_run, |before| before + SAMPLE_WEIGHT * (per_run - before)));
         }
         Ok(tasks.iter().map(|task| task.number).zip(answers).collect())
     }

@@ -149,7 +149,7 @@ struct Tables {
 }
 
 /// Number of rows in a row group.
-const GROUP: usize = 50_000;
+const ROW_GROUP_ROWS: usize = 50_000;
 
 impl Tables {
     fn new(store: &Store) -> Self {
@@ -191,7 +191,7 @@ impl Tables {
             }
             rows.push_front("point", Cells::Integer(vec![point as u64 + 1; count]));
             self.rows[kind].append(rows);
-            if self.rows[kind].len() >= GROUP {
+            if self.rows[kind].len() >= ROW_GROUP_ROWS {
                 self.flush(kind)?;
             }
         }
@@ -291,7 +291,7 @@ impl Document {
                 values: selected(point),
                 seeds: runs.iter().map(|run| run.seed).collect(),
                 complete: of.is_finished,
-                reached: of.reached,
+                reached: of.goal_reached,
                 from_warmup: goodput_from_warmup(compared_runs.as_ref().unwrap_or(&runs)),
                 metrics: summary.totals,
                 beside,
@@ -542,7 +542,7 @@ fn importance_by_metric(
                     Classes::bin_by_rank(&selected)
                 }
                 None => Classes {
-                    of: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),
+                class_of_point: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),
                     count: factor.levels.len(),
                 },
             };

@@ -22,7 +22,7 @@ pub enum SimulationOutcome {
 pub fn simulate_catching_panics(spec: &Arc<Spec>, seed: u64, stop: &Arc<AtomicBool>) -> SimulationOutcome {
     let job = Job { spec: Arc::clone(spec), seed, events: None, threads: 1 };
     match catch_unwind(AssertUnwindSafe(|| parallel_batch::run_single_job(&job, stop))) {
-        Ok(Ok((result, run))) if result.complete => SimulationOutcome::Made(Box::new(run)),
+        Ok(Ok((result, run))) if result.is_complete => SimulationOutcome::Made(Box::new(run)),
         Ok(Ok(_)) => SimulationOutcome::Stopped,
         Ok(Err(error)) => SimulationOutcome::Failed(format!("it cannot be simulated: {error}")),
         Err(panic) => {

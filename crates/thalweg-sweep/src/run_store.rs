@@ -97,7 +97,7 @@ impl Store {
     /// Returns the name of a run: a hash of the program's build, the expanded scenario and the seed.
     pub fn name(build: &str, expanded: &str, seed: u64) -> String {
         let mut hash = blake3::Hasher::new();
-        for part in [LAYOUT, build, &seed.to_string(), expanded] {
+        for part in [LAYOUT_VERSION, build, &seed.to_string(), expanded] {
             hash.update(&(part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
@@ -120,7 +120,7 @@ impl Store {
 
     /// Returns true if a valid file holds a complete run of that seed. Much faster than reading the run.
     pub fn is_complete_run(&self, name: &str, seed: u64) -> bool {
-        let glance = |bytes: Vec<u8>| serde_json::from_slice::<Glance>(&bytes).ok();
+        let glance = |bytes: Vec<u8>| serde_json::from_slice::<RunIdentity>(&bytes).ok();
         self.bytes(name).and_then(glance).is_some_and(|run| run.complete && run.seed == seed)
     }
 
@@ -182,13 +182,13 @@ impl Store {
 
 /// Fields that identify a saved run.
 #[derive(Deserialize)]
-struct Glance {
+struct RunIdentity {
     complete: bool,
     seed: u64,
 }
 
 /// Version of the run layout, part of every name.
-const LAYOUT: &str = "thalweg-sweep-run 1";
+const LAYOUT_VERSION: &str = "thalweg-sweep-run 1";
 
 #[cfg(test)]
 mod tests {

@@ -131,19 +131,19 @@ pub struct PointResult {
     /// Failure that prevents some of its runs.
     pub failure: Option<Failure>,
     /// True if the requested confidence interval was reached; none without a request.
-    pub reached: Option<bool>,
+    pub goal_reached: Option<bool>,
 }
 
 /// Progress so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// Number of finished runs, failed ones included.
-    pub done: usize,
+    pub finished_runs: usize,
     /// Number of all runs, as far as known.
     pub total: usize,
-    /// Number of runs in `done` that the store already had.
-    pub found: usize,
-    /// Number of runs in `done` that failed.
+    /// Number of runs in `finished_runs` that the store already had.
+    pub stored_runs: usize,
+    /// Number of runs in `finished_runs` that failed.
     pub failed: usize,
 }
 
@@ -366,7 +366,7 @@ impl<'a> Sweep<'a> {
                     (had..u64::from(runs)).map(move |run| (point, self.seed + run))
                 })
                 .collect();
-            status.total = status.done + jobs.len();
+            status.total = status.finished_runs + jobs.len();
             tick(status);
             let mut failed = None;
             let now = Mutex::new(status);
@@ -376,7 +376,7 @@ impl<'a> Sweep<'a> {
                 let made: &mut PointResult = &mut made[point];
                 match outcome {
                     Outcome::Kept { name, was_there } => {
-                        status.found += usize::from(was_there);
+                        status.stored_runs += usize::from(was_there);
                         made.runs.push((seed, name));
                     }
                     Outcome::Failed(failure) => {
@@ -389,7 +389,7 @@ impl<'a> Sweep<'a> {
                         return;
                     }
                 }
-                status.done += 1;
+                status.finished_runs += 1;
             };
             let show = || tick(*now.lock().unwrap_or_else(PoisonError::into_inner));
             match engine.as_deref_mut() {
@@ -446,11 +446,11 @@ impl<'a> Sweep<'a> {
             if let Some(enough) = enough {
                 let is_known = goal.widest(&[("", &all[..enough])]).is_some();
                 of.runs.truncate(enough);
-                (of.is_finished, of.reached) = (true, Some(is_known));
+                (of.is_finished, of.goal_reached) = (true, Some(is_known));
             } else if runs < max {
                 more.push(point);
             } else {
-                (of.is_finished, of.reached) = (true, Some(false));
+                (of.is_finished, of.goal_reached) = (true, Some(false));
             }
         }
         more

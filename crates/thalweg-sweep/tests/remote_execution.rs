@@ -159,11 +159,11 @@ fn remote_runs_are_byte_identical_in_any_order() {
     });
     assert_eq!(metric_names(&made_away.unwrap()), metric_names(&made_here));
     assert_eq!(saved_runs(&folder), here);
-    assert_eq!((status.done, status.found, status.failed), (18, 0, 0));
+    assert_eq!((status.finished_runs, status.stored_runs, status.failed), (18, 0, 0));
     assert!(!notes.is_empty() && notes.iter().all(|note| note == "on it"), "{notes:?}");
     // Saved runs are not requested again.
     let (again, status, _) = made(&store, 2, |_, _, _| panic!("everything is there"));
-    assert_eq!((metric_names(&again.unwrap()), status.found), (metric_names(&made_here), 18));
+    assert_eq!((metric_names(&again.unwrap()), status.stored_runs), (metric_names(&made_here), 18));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn failed_batches_are_retried_run_by_run() {
         send(out, number, &answer_batch(&body))
     });
     let made_away = made_away.unwrap();
-    assert_eq!((status.done, status.failed), (18, 6));
+    assert_eq!((status.finished_runs, status.failed), (18, 6));
     for (point, made) in made_away.iter().enumerate() {
         let is_bad = (2..4).contains(&point);
         assert_eq!(made.is_finished, !is_bad, "{point}");
@@ -210,7 +210,7 @@ fn a_lost_engine_keeps_the_received_runs() {
     assert_eq!(lost.unwrap_err().to_string(), "the scheduler is gone");
     let (completed, status, _) = made(&store, 3, |number, body, out| send(out, number, &answer_batch(&body)));
     assert!(completed.unwrap().iter().all(|made| made.is_finished));
-    assert_eq!(status.found, before);
+    assert_eq!(status.stored_runs, before);
     assert_eq!(saved_runs(&folder), here);
 }
 

@@ -37,7 +37,7 @@ impl<'a> Input<'a> {
     fn with_limit(from: Box<dyn Read + 'a>, max: u64) -> Self {
         Self {
             from,
-            buffer: vec![0; SIZE],
+            buffer: vec![0; INITIAL_SIZE],
             start: 0,
             end: 0,
             position: 0,
@@ -176,7 +176,7 @@ impl Read for Input<'_> {
 const MAX_LINE: usize = 64 << 10;
 
 /// Initial size of the buffer.
-const SIZE: usize = 256 << 10;
+const INITIAL_SIZE: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -27,7 +27,7 @@ pub(crate) fn read(input: &mut Input<'_>, limits: &Limits) -> Result<Trace, Read
         log.line(&line);
     }
     let unusable = |problem: &str| ReadError::Unusable { format: Format::Ss, problem: problem.to_owned() };
-    if log.open.is_empty() {
+    if log.open_connections.is_empty() {
         return Err(unusable(
             "no line has an estimate of a connection (`cwnd:`); expected the output of `ss -tin`",
         ));
@@ -41,20 +41,20 @@ pub(crate) fn read(input: &mut Input<'_>, limits: &Limits) -> Result<Trace, Read
     if log.beyond > 0 {
         notes.push(format!("{} lines beyond the limit were skipped.", log.beyond));
     }
-    let epoch = log.epoch.filter(|epoch| *epoch > DAYS);
-    let connections = log.open.into_iter().map(LoggedConnection::finish).collect();
+    let epoch = log.epoch.filter(|epoch| *epoch > MAX_MILLISECONDS);
+    let connections = log.open_connections.into_iter().map(LoggedConnection::finish).collect();
     Ok(Trace { format: Format::Ss, connections, epoch, notes, is_cut: false })
 }
 
 /// Times before are times of day or of an unset clock, in seconds.
-const DAYS: f64 = 1e9;
+const MAX_MILLISECONDS: f64 = 1e9;
 
 #[derive(Default)]
 struct Log {
     max: usize,
     max_points: usize,
     points: usize,
-    open: Vec<LoggedConnection>,
+    open_connections: Vec<LoggedConnection>,
     by_name: HashMap<String, usize>,
     /// Time of the first output, in seconds.
     epoch: Option<f64>,
@@ -100,7 +100,9 @@ impl Log {
         {
             let epoch = *self.epoch.get_or_insert(seconds);
             // A time of day begins again at midnight.
-            let since = if seconds < epoch && epoch < DAYS { seconds + 86_400.0 } else { seconds } - epoch;
+            let since =
+                if seconds < epoch && epoch < MAX_MILLISECONDS { seconds + 86_400.0 } else { seconds }
+                    - epoch;
             let now = Time::ZERO + Duration::from_secs_f64(since.clamp(0.0, 200.0 * 86_400.0));
             self.now = self.now.max(now);
             if seconds_of_line(text) {
@@ -116,7 +118,7 @@ impl Log {
         let words: Vec<&str> = text.split_whitespace().take(100).collect();
         if words.iter().any(|word| word.starts_with("cwnd:") || word.starts_with("rtt:")) {
             let is_full = self.points >= self.max_points;
-            if let Some(open) = self.current.and_then(|at| self.open.get_mut(at)) {
+            if let Some(open) = self.current.and_then(|at| self.open_connections.get_mut(at)) {
                 if is_full {
                     self.beyond += 1;
                 } else {
@@ -135,7 +137,7 @@ impl Log {
         let name = format!("{local} > {peer}");
         self.current = match self.by_name.get(&name) {
             Some(at) => Some(*at),
-            None if self.open.len() >= self.max => {
+            None if self.open_connections.len() >= self.max => {
                 self.beyond += 1;
                 None
             }
@@ -150,9 +152,9 @@ impl Log {
                 open.connection.directions[1].from = (*peer).to_owned();
                 open.connection.directions[0].view = View::Sender;
                 open.connection.directions[1].view = View::Receiver;
-                self.open.push(open);
-                self.by_name.insert(name, self.open.len() - 1);
-                Some(self.open.len() - 1)
+                self.open_connections.push(open);
+                self.by_name.insert(name, self.open_connections.len() - 1);
+                Some(self.open_connections.len() - 1)
             }
         };
     }
@@ -309,7 +311,7 @@ fn parse_seconds(text: &str) -> Option<f64> {
     {
         let number: f64 = text.parse().ok()?;
         return match number {
-            DAYS..1e11 => Some(number),
+            MAX_MILLISECONDS..1e11 => Some(number),
             1e11..1e14 => Some(number / 1e3),
             1e14..1e17 => Some(number / 1e6),
             1e17..1e20 => Some(number / 1e9),

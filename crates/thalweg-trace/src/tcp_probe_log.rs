@@ -93,7 +93,7 @@ pub(crate) fn read(input: &mut Input<'_>, limits: &Limits) -> Result<Trace, Read
         log.line(&line);
     }
     let unusable = |problem: &str| ReadError::Unusable { format: Format::Probe, problem: problem.to_owned() };
-    if log.open.is_empty() {
+    if log.open_connections.is_empty() {
         return Err(unusable(if log.timeless > 0 {
             "the lines have no times; print `nsecs` first: `printf(\"%lld snd_cwnd=%u ...\", nsecs, ...)`"
         } else {
@@ -110,7 +110,7 @@ pub(crate) fn read(input: &mut Input<'_>, limits: &Limits) -> Result<Trace, Read
     if log.beyond > 0 {
         notes.push(format!("{} lines beyond the limit were skipped.", log.beyond));
     }
-    let connections = log.open.into_iter().map(LoggedConnection::finish).collect();
+    let connections = log.open_connections.into_iter().map(LoggedConnection::finish).collect();
     Ok(Trace { format: Format::Probe, connections, epoch: log.epoch, notes, is_cut: false })
 }
 
@@ -119,7 +119,7 @@ struct Log {
     max: usize,
     max_points: usize,
     points: usize,
-    open: Vec<LoggedConnection>,
+    open_connections: Vec<LoggedConnection>,
     by_name: HashMap<String, usize>,
     /// Fields of a table, if lines have no names.
     columns: Option<Vec<Option<Field>>>,
@@ -177,7 +177,7 @@ impl Log {
             max: limits.connections,
             max_points: limits.packets,
             points: 0,
-            open: Vec::new(),
+            open_connections: Vec::new(),
             by_name: HashMap::new(),
             columns: None,
             first: None,
@@ -257,19 +257,19 @@ impl Log {
         };
         let at = match self.by_name.get(&name) {
             Some(at) => *at,
-            None if self.open.len() >= self.max => {
+            None if self.open_connections.len() >= self.max => {
                 self.beyond += 1;
                 return;
             }
             None => {
-                self.open.push(LoggedConnection::new(&name, &from, &to, self.now));
-                self.by_name.insert(name, self.open.len() - 1);
-                self.open.len() - 1
+                self.open_connections.push(LoggedConnection::new(&name, &from, &to, self.now));
+                self.by_name.insert(name, self.open_connections.len() - 1);
+                self.open_connections.len() - 1
             }
         };
         if self.points >= self.max_points {
             self.beyond += 1;
-        } else if let Some(open) = self.open.get_mut(at) {
+        } else if let Some(open) = self.open_connections.get_mut(at) {
             self.points += open.sample(self.now, values);
         }
     }

@@ -171,17 +171,17 @@ pub struct Packet {
 
 impl Packet {
     /// It carries data that was sent before.
-    pub const AGAIN: u8 = 1;
+    pub const RETRANSMISSION: u8 = 1;
     /// Its retransmission was not necessary: the earlier packet had arrived.
     pub const SPURIOUS: u8 = 2;
     /// It arrived after packets that were sent later.
-    pub const LATE: u8 = 4;
+    pub const ARRIVED_LATE: u8 = 4;
     /// It was sent because a retransmission timer expired.
     pub const TIMEOUT: u8 = 8;
     /// It was marked CE by a router (RFC 3168).
     pub const CE: u8 = 16;
     /// It is a piece of a larger packet that a network card cut later.
-    pub const PIECE: u8 = 32;
+    pub const SPLIT: u8 = 32;
 
     /// Returns true for a packet with this property.
     pub const fn is(&self, flag: u8) -> bool {

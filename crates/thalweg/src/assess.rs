@@ -113,7 +113,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> CommandResult {
         schemes.iter().map(|scheme| simulated_as(scheme, console)).collect::<Result<_, _>>()?;
     let store = Store::open(&arguments.out, PURPOSE).map_err(|error| Error::Usage(error.to_string()))?;
     let choice = Choice {
-        only: arguments.only.clone(),
+        selected_sections: arguments.only.clone(),
         quick: arguments.quick,
         replications: arguments.reps.map(Into::into),
         sets: arguments.sets.clone(),

@@ -19,7 +19,7 @@ use thalweg_report::output::{
 };
 use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_report::report::{AllSeries, Recorder, Replay};
-use thalweg_report::results::{Document, Drift, FairShares, Goal, GoodputSeries, Header, Run, Starved};
+use thalweg_report::results::{Document, Drift, FairShares, Goal, GoodputSeries, Header, Run, StarvedFlows};
 use thalweg_scenario::{LoadedScenario, Scenario};
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
@@ -105,7 +105,7 @@ impl Execution<'_> {
         let jobs_at_a_time = self.jobs.map_or_else(|| (processors() / of_each).max(1), NonZeroUsize::get);
         let bar = Bar::new(&progress, console);
         let status = RefCell::new(String::new());
-        let mut gathered = Gathered::new(self, &status)?;
+        let mut gathered = BatchResults::new(self, &status)?;
         let show = || bar.show(&progress, &status.borrow());
         if let Some(lines) = &self.lines {
             let schemes = self.schemes.iter().filter_map(|scheme| scheme.name.as_deref()).collect();
@@ -263,7 +263,7 @@ impl FinishingTracer for Tracers {
     fn end(self, result: &RunResult) -> Result<TracerResults, Error> {
         let Self { capture, qlog, meter, verifier, sequence, recorder } = self;
         if let Some(meter) = meter {
-            meter.finish(result.ended);
+            meter.finish(result.end_time);
         }
         let finished = capture.map_or(Ok(()), |capture| capture.finish().map(drop));
         finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))?;
@@ -333,23 +333,23 @@ impl<'a> TableFiles<'a> {
 }
 
 /// Collected results of a batch.
-struct Gathered<'a> {
+struct BatchResults<'a> {
     execution: &'a Execution<'a>,
     runs: Vec<Vec<Run>>,
     /// Series per scheme, to detect drift.
     drift_series: Vec<GoodputSeries>,
     tables: Option<TableFiles<'a>>,
-    kept: AllSeries,
+    all_series: AllSeries,
     replays: Vec<Replay>,
     notes: Vec<String>,
     failed: Option<Error>,
     /// Number of runs and current interval, for the progress; empty without `--until`.
     status: &'a RefCell<String>,
     /// Number of seeds that reached the target interval; later results are discarded.
-    enough: Option<usize>,
+    enough_seeds: Option<usize>,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> BatchResults<'a> {
     fn new(execution: &'a Execution<'a>, status: &'a RefCell<String>) -> Result<Self, Error> {
         let tables = execution.folder.map(TableFiles::new).transpose()?;
         Ok(Self {
@@ -357,26 +357,26 @@ impl<'a> Gathered<'a> {
             runs: vec![Vec::new(); execution.schemes.len()],
             drift_series: execution.schemes.iter().map(|scheme| GoodputSeries::new(&scheme.spec)).collect(),
             tables,
-            kept: AllSeries::default(),
+            all_series: AllSeries::default(),
             replays: Vec::new(),
             notes: Vec::new(),
             failed: None,
             status,
-            enough: None,
+            enough_seeds: None,
         })
     }
 
     /// Adds the results of run `number`; runs are added in order.
     fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl FinishingTracer) {
-        if self.enough.is_some() {
+        if self.enough_seeds.is_some() {
             return;
         }
-        let ended = trace.end(result).and_then(|TracerResults { notes, replay }| {
+        let trace_result = trace.end(result).and_then(|TracerResults { notes, replay }| {
             self.notes.extend(notes);
             self.replays.extend(replay);
             self.add_tables(number, result)
         });
-        if let Err(error) = ended {
+        if let Err(error) = trace_result {
             self.execution.stop.store(true, Ordering::Relaxed);
             self.failed.get_or_insert(error);
         }
@@ -412,7 +412,7 @@ impl<'a> Gathered<'a> {
         let is_complete = named.iter().all(|(_, runs)| runs.iter().all(|run| run.complete));
         // If no metric has an interval, more runs would not provide one.
         if is_complete && runs >= min && widest.is_none_or(|widest| widest.share <= goal.share) {
-            self.enough = Some(runs);
+            self.enough_seeds = Some(runs);
             self.execution.stop.store(true, Ordering::Relaxed);
         }
     }
@@ -421,7 +421,7 @@ impl<'a> Gathered<'a> {
         let Scheme { name, .. } = self.execution.scheme(run);
         let scheme = name.as_deref().unwrap_or("");
         if self.execution.keep_series {
-            self.kept.add(RunKey { scheme, seed: result.seed }, result);
+            self.all_series.add(RunKey { scheme, seed: result.seed }, result);
         }
         self.tables.as_mut().map_or(Ok(()), |tables| tables.add(scheme, result))
     }
@@ -440,14 +440,14 @@ impl<'a> Gathered<'a> {
             return Err(Error::Failed("interrupted before anything was run".to_owned()));
         }
         let mut header = self.execution.header.clone();
-        header.seeds.truncate(self.enough.unwrap_or(usize::MAX));
+        header.seeds.truncate(self.enough_seeds.unwrap_or(usize::MAX));
         let names: Option<Vec<String>> =
             self.execution.schemes.iter().map(|scheme| scheme.name.clone()).collect();
         let named = self.drift_series.iter().zip(&self.execution.schemes);
         let drifts: Vec<Drift> =
             named.flat_map(|(series, scheme)| series.drifts(scheme.name.as_deref(), header.margin)).collect();
         let schemes = self.execution.schemes.iter().zip(&self.runs);
-        let starved: Vec<Starved> = schemes
+        let starved: Vec<StarvedFlows> = schemes
             .flat_map(|(of, runs)| FairShares::from_spec(&of.spec).starved(of.name.as_deref(), runs))
             .collect();
         let mut document = match names {
@@ -457,7 +457,7 @@ impl<'a> Gathered<'a> {
         document.drifts = drifts;
         document.starved = starved;
         let document = document.until(self.execution.until.as_ref().map(|(goal, _)| goal.clone()));
-        Ok((document, self.kept, self.replays))
+        Ok((document, self.all_series, self.replays))
     }
 }
 

@@ -21,7 +21,7 @@ pub fn counting_runs<T, E>(
     let mut last = Status::default();
     let made = make(&mut |status| {
         last = status;
-        let Status { done, total, found, failed } = status;
+        let Status { finished_runs: done, total, stored_runs: found, failed } = status;
         let more =
             |count: usize, label: &str| if count > 0 { format!(", {count} {label}") } else { String::new() };
         let (were_there, failed) = (more(found, "were stored"), more(failed, "failed"));
@@ -29,7 +29,7 @@ pub fn counting_runs<T, E>(
     });
     let seconds = bar.clear();
     let made = made?;
-    let Status { done, found, .. } = last;
+    let Status { finished_runs: done, stored_runs: found, .. } = last;
     let runs = format_count((done - found) as u64, "run");
     console.inform(&format!("{of}{runs} in {seconds:.2} s; {found} were stored"));
     Ok(made)
@@ -41,7 +41,7 @@ pub fn counting_runs<T, E>(
 pub struct Bar<'a> {
     bar: ProgressBar,
     console: &'a Console,
-    begun: Instant,
+    start_instant: Instant,
 }
 
 impl<'a> Bar<'a> {
@@ -52,7 +52,11 @@ impl<'a> Bar<'a> {
 
     /// Creates a bar for `total` counted items.
     pub fn with_total(total: u64, console: &'a Console) -> Self {
-        Self { bar: progress_bar(total, progress_draw_target(console)), console, begun: Instant::now() }
+        Self {
+            bar: progress_bar(total, progress_draw_target(console)),
+            console,
+            start_instant: Instant::now(),
+        }
     }
 
     /// Shows `done` of `total` items.
@@ -68,14 +72,14 @@ impl<'a> Bar<'a> {
     pub fn clear(&self) -> f64 {
         self.console.show(None);
         self.bar.finish_and_clear();
-        self.begun.elapsed().as_secs_f64()
+        self.start_instant.elapsed().as_secs_f64()
     }
 
     /// Shows `progress` after the text `status`.
     pub fn show(&self, progress: &Progress, status: &str) {
         let (simulated, total) =
             (progress.simulated_micros() as f64 / 1e6, progress.total_micros() as f64 / 1e6);
-        let rate = progress.events() as f64 / self.begun.elapsed().as_secs_f64();
+        let rate = progress.events() as f64 / self.start_instant.elapsed().as_secs_f64();
         let message = format!("{status}{simulated:.1} of {total:.1} s, {:.1} M events/s", rate / 1e6);
         self.count(progress.simulated_micros(), progress.total_micros(), &message);
     }
@@ -160,7 +164,7 @@ mod tests {
         let console = Console::keeping(false, Arc::default(), Arc::clone(&caller));
         let written = Arc::new(Mutex::new(Vec::new()));
         let target = ProgressDrawTarget::term_like(Box::new(TestTerminal(80, Arc::clone(&written))));
-        let bar = Bar { bar: progress_bar(0, target), console: &console, begun: Instant::now() };
+        let bar = Bar { bar: progress_bar(0, target), console: &console, start_instant: Instant::now() };
         bar.count(1, 2, "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nb");
         bar.bar.tick();
         let text = caller.caller.progress().unwrap().text;

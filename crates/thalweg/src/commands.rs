@@ -175,14 +175,14 @@ impl Arguments {
             _ => None,
         };
         let bare = |word: &str| word.trim_start_matches('-').split('=').next().unwrap_or_default().to_owned();
-        let Some(given) = text(error.get(ContextKind::InvalidArg)) else { return error };
-        if error.kind() != ErrorKind::UnknownArgument || !given.starts_with('-') {
+        let Some(argument) = text(error.get(ContextKind::InvalidArg)) else { return error };
+        if error.kind() != ErrorKind::UnknownArgument || !argument.starts_with('-') {
             return error;
         }
-        if !Path::new(&given).exists() {
+        if !Path::new(&argument).exists() {
             error.remove(ContextKind::Suggested);
         }
-        let is_near = |found: String| nearest_name(&bare(&given), [bare(&found).as_str()]).is_some();
+        let is_near = |found: String| nearest_name(&bare(&argument), [bare(&found).as_str()]).is_some();
         if !text(error.get(ContextKind::SuggestedArg)).is_some_and(is_near) {
             error.remove(ContextKind::SuggestedArg);
         }

@@ -28,26 +28,26 @@ use thalweg_sim::simulation_spec::Spec;
 
 /// Outcome of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Called {
+pub struct CommandOutcome {
     /// Exit code.
     pub code: u8,
     /// Printed results.
-    pub printed: String,
+    pub printed_results: String,
     /// Messages in the order of their origin; if it failed, at least one is an error.
     pub messages: Vec<Message>,
 }
 
-impl Called {
+impl CommandOutcome {
     /// Creates the outcome of a call that failed with this exit code and message.
     pub fn failed(code: u8, text: &str) -> Self {
         let messages = vec![Message::of_text(Severity::Error, text, &Vocabulary::default())];
-        Self { code, printed: String::new(), messages }
+        Self { code, printed_results: String::new(), messages }
     }
 
     fn from_error(error: &Error, kept: &OutputBuffer) -> Self {
         let mut messages = kept.take_messages();
         messages.extend(error.messages(&kept.vocabulary));
-        Self { code: error.exit_code(), printed: String::new(), messages }
+        Self { code: error.exit_code(), printed_results: String::new(), messages }
     }
 
     /// Returns the messages as text.
@@ -69,7 +69,7 @@ impl OutputBuffer {
 
 /// Runs the command `thalweg` with these arguments, except for commands that hold streams open (`send`, `impair`,
 /// `bench` ...), which use the outputs of the process. It ends early when the caller's flag is set.
-pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) -> Called {
+pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) -> CommandOutcome {
     let words: Vec<String> = std::iter::once("thalweg".to_owned()).chain(arguments.iter().cloned()).collect();
     let arguments = match Arguments::read(words.iter().map(OsString::from)) {
         Ok(arguments) => arguments,
@@ -79,16 +79,16 @@ pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) 
             program.build();
             let messages =
                 vec![parser_error::parser_message(&error, &program, &words, &command_vocabulary(&words))];
-            return Called { code: 2, printed: String::new(), messages };
+            return CommandOutcome { code: 2, printed_results: String::new(), messages };
         }
     };
     let kept = Arc::new(OutputBuffer::new(caller, command_vocabulary(&words)));
     let console = Console::keeping(arguments.quiet(), registry, Arc::clone(&kept));
     let code = arguments.command.execute(&console).map_or_else(|error| console.report(&error), |()| 0);
     drop(console);
-    let printed = std::mem::take(&mut *kept.printed.lock().unwrap_or_else(PoisonError::into_inner));
+    let printed = std::mem::take(&mut *kept.results.lock().unwrap_or_else(PoisonError::into_inner));
     let printed = String::from_utf8_lossy(&printed).into_owned();
-    Called { code, printed, messages: kept.take_messages() }
+    CommandOutcome { code, printed_results: printed, messages: kept.take_messages() }
 }
 
 /// Returns the unit of plain numbers for an option of the command that these words begin with: seconds, bytes or bit/s.
@@ -129,7 +129,7 @@ pub struct Request {
 
 /// The results of a [`Request`].
 #[derive(Debug)]
-pub struct Simulated {
+pub struct SimulatedRun {
     /// The document that `--json` prints.
     pub document: Document,
     /// All measurements, ordered by seed, then scheme.
@@ -140,7 +140,7 @@ pub struct Simulated {
     series: AllSeries,
 }
 
-impl Simulated {
+impl SimulatedRun {
     /// Returns the scenario with all defaults written out.
     pub fn expanded(&self) -> String {
         self.scenario.expanded()
@@ -173,19 +173,20 @@ pub fn simulate(
     registry: &Arc<Registry>,
     request: Request,
     caller: Arc<Caller>,
-) -> Result<Simulated, Called> {
+) -> Result<SimulatedRun, CommandOutcome> {
     let stop = Arc::clone(&caller.stop);
-    let given = [request.sets.as_slice(), &request.schemes, &request.flows].concat();
-    let kept = Arc::new(OutputBuffer::new(caller, vocabulary_with(&request.scenario, &given)));
+    let given_texts = [request.sets.as_slice(), &request.schemes, &request.flows].concat();
+    let kept = Arc::new(OutputBuffer::new(caller, vocabulary_with(&request.scenario, &given_texts)));
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let done = run_request(registry, request, stop, &console);
-    let (document, series, results, scenario) = done.map_err(|error| Called::from_error(&error, &kept))?;
-    Ok(Simulated { document, results, messages: kept.take_messages(), scenario, series })
+    let (document, series, results, scenario) =
+        done.map_err(|error| CommandOutcome::from_error(&error, &kept))?;
+    Ok(SimulatedRun { document, results, messages: kept.take_messages(), scenario, series })
 }
 
 /// A scenario that the calling program advances itself.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedRun {
     /// The simulation's specification.
     pub spec: Spec,
     /// Bottleneck rate and base round-trip time of each group that has a path.
@@ -204,14 +205,14 @@ pub fn prepare(
     scenario: &Path,
     text: Option<&str>,
     sets: &[String],
-) -> Result<Prepared, Called> {
+) -> Result<PreparedRun, CommandOutcome> {
     let loaded =
         scenario_source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
     let kept = || OutputBuffer::new(Arc::default(), vocabulary_with(scenario, sets));
-    let loaded = loaded.map_err(|error| Called::from_error(&error, &kept()))?;
+    let loaded = loaded.map_err(|error| CommandOutcome::from_error(&error, &kept()))?;
     let paths = loaded.paths().groups.iter().map(|path| path.as_ref().map(|path| (path.rate, path.rtt)));
     let warnings = loaded.warnings.iter().filter(|warning| warning.code != "scenario.warmup");
-    Ok(Prepared {
+    Ok(PreparedRun {
         paths: paths.collect(),
         spec: loaded.spec().clone(),
         messages: warnings.map(Message::of_diagnostic).collect(),
@@ -219,7 +220,7 @@ pub fn prepare(
 }
 
 /// Checks a scenario like `thalweg validate`, and returns its explanation as text. Warnings go to the caller's
-/// [`Called::messages`].
+/// [`CommandOutcome::messages`].
 ///
 /// # Errors
 ///
@@ -229,14 +230,14 @@ pub fn explain(
     scenario: &Path,
     text: Option<&str>,
     sets: &[String],
-) -> Result<Called, Called> {
+) -> Result<CommandOutcome, CommandOutcome> {
     let kept = Arc::new(OutputBuffer::new(Arc::default(), vocabulary_with(scenario, sets)));
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let loaded =
         scenario_source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
-    let loaded = loaded.map_err(|error| Called::from_error(&error, &kept))?;
+    let loaded = loaded.map_err(|error| CommandOutcome::from_error(&error, &kept))?;
     console.warn(&loaded.warnings);
-    Ok(Called { code: 0, printed: loaded.explain(), messages: kept.take_messages() })
+    Ok(CommandOutcome { code: 0, printed_results: loaded.explain(), messages: kept.take_messages() })
 }
 
 /// Returns the available schemes and the built-in scenarios: names with descriptions.
@@ -361,7 +362,7 @@ mod tests {
         let simulated = simulate(&Arc::default(), request(&["cubic", "vegas"]), Arc::default()).unwrap();
         let mut text = Vec::new();
         simulated.document.write_json(&mut text).unwrap();
-        assert_eq!(called.printed, String::from_utf8(text).unwrap());
+        assert_eq!(called.printed_results, String::from_utf8(text).unwrap());
         assert_eq!(simulated.results.len(), 4);
         assert!(simulated.results.iter().all(|result| !result.series.is_empty()));
         assert!(simulated.figure(None, None).unwrap().starts_with("<svg"));
@@ -381,7 +382,10 @@ mod tests {
     #[test]
     fn callers_get_explanations_and_catalog_lists() {
         let explained = explain(&Arc::default(), Path::new("two-flows"), None, &[]).unwrap();
-        assert!(explained.printed.contains("left-right") && explained.messages.is_empty(), "{explained:?}");
+        assert!(
+            explained.printed_results.contains("left-right") && explained.messages.is_empty(),
+            "{explained:?}"
+        );
         let text = "duration = 5\nlink = [{ between = [\"a\", \"b\"], rate = 1e7, delay = 0.1 }]\n";
         let refused = explain(&Arc::default(), Path::new("mine"), Some(text), &[]).unwrap_err();
         assert!(

@@ -16,12 +16,12 @@ pub enum Reader {
 
 /// Returns the hint for an error of the command line's parser; `commands` are those called, from the program to the innermost.
 pub fn of_error(error: &clap::Error, commands: &[&Command], reader: Reader) -> Option<&'static str> {
-    let given = |kind| context_texts(error, kind).into_iter().next();
+    let context_text = |kind| context_texts(error, kind).into_iter().next();
     let name = commands.get(1).map(|command| command.get_name());
     match error.kind() {
         ErrorKind::UnknownArgument => {
-            let given = given(ContextKind::InvalidArg)?;
-            let option = given.split('=').next().unwrap_or(&given);
+            let argument = context_text(ContextKind::InvalidArg)?;
+            let option = argument.split('=').next().unwrap_or(&argument);
             match reader {
                 Reader::User if !option.starts_with('-') => of_extra_word(name?),
                 Reader::User => of_option(name?, option),
@@ -31,7 +31,7 @@ pub fn of_error(error: &clap::Error, commands: &[&Command], reader: Reader) -> O
         ErrorKind::InvalidSubcommand if reader == Reader::User => {
             let is_unlike_any = error.get(ContextKind::SuggestedSubcommand).is_none();
             let is_host = is_unlike_any && name == Some("bench");
-            let hint = given(ContextKind::InvalidSubcommand).and_then(|word| of_command(&word));
+            let hint = context_text(ContextKind::InvalidSubcommand).and_then(|word| of_command(&word));
             hint.or_else(|| is_host.then(of_host_to_measure))
         }
         _ => None,

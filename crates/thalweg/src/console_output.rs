@@ -28,14 +28,14 @@ pub struct Console {
     /// True if messages begin with the time.
     has_times: bool,
     /// Buffer of a calling program for results and messages; `None` writes to the outputs of the process.
-    kept: Option<Arc<OutputBuffer>>,
+    buffer: Option<Arc<OutputBuffer>>,
 }
 
 /// The outputs of a command that another program called.
 #[derive(Debug, Default)]
 pub struct OutputBuffer {
     /// The results.
-    pub printed: Mutex<Vec<u8>>,
+    pub results: Mutex<Vec<u8>>,
     /// The messages.
     pub messages: Mutex<Vec<Message>>,
     /// The calling program.
@@ -49,7 +49,7 @@ pub struct OutputBuffer {
 pub struct Caller {
     /// Set to cancel the command.
     pub stop: Arc<AtomicBool>,
-    seen: Mutex<Option<CommandProgress>>,
+    progress: Mutex<Option<CommandProgress>>,
 }
 
 /// The progress of a command.
@@ -64,7 +64,7 @@ pub struct CommandProgress {
 impl Caller {
     /// Returns the current progress; `None` if nothing is counted.
     pub fn progress(&self) -> Option<CommandProgress> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -152,29 +152,29 @@ impl Console {
         // Files and pipes keep the letters of names in any locale, which may be unset where no user is.
         let style =
             Style { unicode: terminal && is_utf8, ascii_names: terminal && !is_utf8, colour, columns };
-        Self { registry, style, program: program.into(), quiet, has_times: false, kept: None }
+        Self { registry, style, program: program.into(), quiet, has_times: false, buffer: None }
     }
 
     /// Creates the console of a command that another program called: plain text, buffered in `kept`.
     pub fn keeping(quiet: bool, registry: Arc<Registry>, kept: Arc<OutputBuffer>) -> Self {
         let (style, program) = (Style::PLAIN, "thalweg".into());
-        Self { registry, style, program, quiet, has_times: false, kept: Some(kept) }
+        Self { registry, style, program, quiet, has_times: false, buffer: Some(kept) }
     }
 
     /// Returns the calling program's cancellation flag.
     pub fn stop(&self) -> Option<Arc<AtomicBool>> {
-        self.kept.as_ref().map(|kept| Arc::clone(&kept.caller.stop))
+        self.buffer.as_ref().map(|kept| Arc::clone(&kept.caller.stop))
     }
 
     /// Returns true if another program called the command; then only that program shows progress.
     pub fn is_called(&self) -> bool {
-        self.kept.is_some()
+        self.buffer.is_some()
     }
 
     /// Reports the progress to a calling program; `None` when the command is over.
     pub fn show(&self, seen: Option<CommandProgress>) {
-        if let Some(kept) = &self.kept {
-            *kept.caller.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        if let Some(kept) = &self.buffer {
+            *kept.caller.progress.lock().unwrap_or_else(PoisonError::into_inner) = seen;
         }
     }
 
@@ -187,13 +187,13 @@ impl Console {
             program: Arc::clone(&self.program),
             quiet: self.quiet,
             has_times: true,
-            kept: self.kept.clone(),
+            buffer: self.buffer.clone(),
         }
     }
 
     /// Reports a message with this prefix on the command line.
     fn put(&self, severity: Severity, prefix: &str, text: &str) {
-        match &self.kept {
+        match &self.buffer {
             Some(kept) => {
                 self.keep([Message::of_text(
                     severity,
@@ -210,7 +210,7 @@ impl Console {
 
     /// Keeps messages for the calling program, if there is one.
     fn keep(&self, messages: impl IntoIterator<Item = Message>) {
-        if let Some(kept) = &self.kept {
+        if let Some(kept) = &self.buffer {
             kept.messages.lock().unwrap_or_else(PoisonError::into_inner).extend(messages);
         }
     }
@@ -232,8 +232,8 @@ impl Console {
     }
 
     fn write(&self, write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<(), Error> {
-        let written = match &self.kept {
-            Some(kept) => write(&mut *kept.printed.lock().unwrap_or_else(PoisonError::into_inner)),
+        let written = match &self.buffer {
+            Some(kept) => write(&mut *kept.results.lock().unwrap_or_else(PoisonError::into_inner)),
             None => write(&mut io::stdout().lock()),
         };
         written.map_err(Error::Output)
@@ -241,7 +241,9 @@ impl Console {
 
     /// Prints results as JSON.
     pub fn print_document(&self, document: &Document) -> Result<(), Error> {
-        self.write(|out| document.write_json(Harmless { out, style: self.style, rest: Vec::new() }))
+        self.write(|out| {
+            document.write_json(EscapingWriter { out, style: self.style, incomplete_utf8: Vec::new() })
+        })
     }
 
     /// Prints a message that is not a result.
@@ -264,7 +266,7 @@ impl Console {
     /// Prints the warnings of a valid scenario.
     pub fn warn(&self, warnings: &[Diagnostic]) {
         for warning in warnings.iter().filter(|_| !self.quiet) {
-            match &self.kept {
+            match &self.buffer {
                 Some(_) => self.keep([Message::of_diagnostic(warning)]),
                 None => self.put(warning.severity, "", warning.render().trim_end()),
             }
@@ -273,7 +275,7 @@ impl Console {
 
     /// Prints the failure of a command; returns the exit code.
     pub fn report(&self, error: &Error) -> u8 {
-        match (error, &self.kept) {
+        match (error, &self.buffer) {
             // The reader has closed the pipe, as in `thalweg run | head`.
             (Error::Output(error), _) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
             (_, Some(kept)) => self.keep(error.messages(&kept.vocabulary)),
@@ -325,14 +327,14 @@ pub fn escape_terminal_control(text: &str, style: Style) -> Cow<'_, str> {
 }
 
 /// A writer that escapes its text with [`escape_terminal_control`].
-struct Harmless<W> {
+struct EscapingWriter<W> {
     out: W,
     style: Style,
     /// Incomplete UTF-8 sequence from the last write.
-    rest: Vec<u8>,
+    incomplete_utf8: Vec<u8>,
 }
 
-impl<W: io::Write> Harmless<W> {
+impl<W: io::Write> EscapingWriter<W> {
     /// Writes the complete characters of `bytes` and returns their length.
     fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let complete = match std::str::from_utf8(bytes) {
@@ -348,18 +350,18 @@ impl<W: io::Write> Harmless<W> {
     }
 }
 
-impl<W: io::Write> io::Write for Harmless<W> {
+impl<W: io::Write> io::Write for EscapingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Without an incomplete character in front, the bytes need not be copied.
-        if self.rest.is_empty() {
+        if self.incomplete_utf8.is_empty() {
             let length = self.put(bytes)?;
-            self.rest.extend_from_slice(&bytes[length..]);
+            self.incomplete_utf8.extend_from_slice(&bytes[length..]);
         } else {
-            let mut joined = std::mem::take(&mut self.rest);
+            let mut joined = std::mem::take(&mut self.incomplete_utf8);
             joined.extend_from_slice(bytes);
             let length = self.put(&joined)?;
             joined.drain(..length);
-            self.rest = joined;
+            self.incomplete_utf8 = joined;
         }
         Ok(bytes.len())
     }
@@ -496,7 +498,7 @@ mod tests {
         let value = serde_json::json!({ "name": "a\u{9b}\u{202e}\u{e0041}µ\u{1b}\u{7f}" });
         let text = value.to_string();
         let mut out = Vec::new();
-        let mut to = Harmless { out: &mut out, style: Style::PLAIN, rest: Vec::new() };
+        let mut to = EscapingWriter { out: &mut out, style: Style::PLAIN, incomplete_utf8: Vec::new() };
         for byte in text.bytes() {
             to.write_all(&[byte]).unwrap();
         }

@@ -120,7 +120,7 @@ pub(crate) fn host_model_of_this_host() -> Result<String, Error> {
 fn host_model(findings: &Findings) -> HostSpec {
     let late = &findings.lateness;
     HostSpec {
-        late: rounded_to_10_ns(late.late),
+        wake_up_latency: rounded_to_10_ns(late.late),
         late_p99: rounded_to_10_ns(late.late_p99),
         preemption_every: rounded_to_10_ns(late.preemption_every),
         preemption: rounded_to_10_ns(late.preemption),

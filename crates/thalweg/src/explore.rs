@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use thalweg_explore::{
-    Bounds, Endless, SCHEMES, SearchOutcome, acknowledgement_mode, default_bounds,
+    Bounds, EndlessStream, SCHEMES, SearchOutcome, acknowledgement_mode, default_bounds,
     explore_protocol as search, has_flow_control, search_endless,
 };
 use thalweg_proto::units::Bytes;
@@ -20,7 +20,7 @@ use thalweg_scenario::nearest_name;
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct ExploreArguments {
     #[command(subcommand)]
-    pub other: Option<Other>,
+    pub other: Option<OtherExploration>,
     /// Protocol (see `thalweg list protocols`)
     #[arg(value_name = "PROTOCOL", required = true)]
     pub protocol: Option<String>,
@@ -66,7 +66,7 @@ pub struct ExploreArguments {
 
 /// Other explorations.
 #[derive(Debug, Subcommand)]
-pub enum Other {
+pub enum OtherExploration {
     /// Visit every state that an attacker can bring connections into
     Adversary(AdversaryArguments),
 }
@@ -76,7 +76,7 @@ impl ExploreArguments {
     pub fn is_quiet(&self) -> bool {
         match &self.other {
             None => self.quiet,
-            Some(Other::Adversary(arguments)) => arguments.quiet,
+            Some(OtherExploration::Adversary(arguments)) => arguments.quiet,
         }
     }
 
@@ -90,12 +90,12 @@ enum Task {
     /// A few packets and all events that can affect them.
     Packets(Bounds),
     /// An endless stream.
-    Stream(Endless),
+    Stream(EndlessStream),
 }
 
 /// Visits every state and reports violations.
 pub fn explore(arguments: &ExploreArguments, console: &Console) -> CommandResult {
-    if let Some(Other::Adversary(arguments)) = &arguments.other {
+    if let Some(OtherExploration::Adversary(arguments)) = &arguments.other {
         return explore_adversary(arguments, console);
     }
     let name = arguments.name();
@@ -134,8 +134,8 @@ fn selected_task(arguments: &ExploreArguments) -> Result<Task, Error> {
             ));
         };
         let window = arguments.window.unwrap_or(20);
-        let defaults = Endless::new(acknowledgement, window, arguments.losses);
-        return Ok(Task::Stream(Endless { lost_reports: arguments.lost_reports, ..defaults }));
+        let defaults = EndlessStream::new(acknowledgement, window, arguments.losses);
+        return Ok(Task::Stream(EndlessStream { lost_reports: arguments.lost_reports, ..defaults }));
     }
     if arguments.slow_reader && !has_flow_control(name) {
         return Err(Error::argument("slow-reader", format!("the receiver of {name} has no flow control")));

@@ -34,9 +34,9 @@ pub fn bench_counts(tail: &[u8]) -> Option<String> {
     let (counts, length) = parse_results_trailer(tail)?;
     let advice = Findings::from_json(&counts["findings"]).map(|findings| format!("{findings:?}"));
     let client_results = ClientResults {
-        here: &counts,
-        there: std::slice::from_ref(&counts),
-        more: Duration::ZERO,
+        client_results: &counts,
+        server_results: std::slice::from_ref(&counts),
+        excess_time: Duration::ZERO,
         advice: advice.as_deref(),
     };
     Some(format!("{length} {}\n{}", server_line(&counts), client_results.text()))

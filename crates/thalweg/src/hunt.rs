@@ -12,8 +12,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_hunt::{
-    DEFAULT_COMPETING_SCHEME, DisturbanceKind, Finding, Goal, Hunt, HuntError, Kinds, LIST, SEEDS, Schemes,
-    Space, check_case, format_case_entry, read_cases, score_of,
+    DEFAULT_COMPETING_SCHEME, DisturbanceKind, Finding, Goal, Hunt, HuntError, Kinds, LIST_FILE, SEEDS,
+    Schemes, Space, check_case, format_case_entry, read_cases, score_of,
 };
 use thalweg_net::atomic_file;
 use thalweg_report::output::format_count;
@@ -136,7 +136,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> CommandResult {
     let spaces = search_spaces(arguments, &goals, kinds, console)?;
     let of = |space| Hunt {
         space,
-        schemes: Schemes { tested: scheme, beside: &arguments.beside },
+        schemes: Schemes { tested: scheme, competing_scheme: &arguments.beside },
         against: arguments.against.as_deref(),
         registry: &console.registry,
         candidates: arguments.candidates.get(),
@@ -229,7 +229,7 @@ fn store_regression_case(file: &Path, folder: &Path, goals: &[Goal], console: &C
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = file.parent().unwrap_or(Path::new(""));
     let score = score_of(&shown, &text, beside, *goal, &console.registry).map_err(Error::Failed)?;
-    let list = folder.join(LIST);
+    let list = folder.join(LIST_FILE);
     let had = if list.exists() { read_cases(folder).map_err(Error::Usage)? } else { Vec::new() };
     if had.iter().any(|case| case.file == name && case.goal == goal.name()) {
         return Err(Error::Usage(format!("`{}` has `{name}` already", list.display())));

@@ -159,8 +159,8 @@ fn scheme_of(requested: Option<&str>, recording: &Recording, console: &Console) 
 }
 
 /// Converts a host option into a scenario value.
-fn host_of(given: &str) -> Result<String, Error> {
-    let host = match given {
+fn host_of(host_option: &str) -> Result<String, Error> {
+    let host = match host_option {
         "here" => return host_model_of_this_host(),
         table if table.trim_start().starts_with('{') && !table.contains(['\n', '\r']) => table.to_owned(),
         name => Value::from(name).to_string(),
@@ -570,7 +570,7 @@ mod tests {
         let packets = (0..1000_u32).map(|number| {
             let sent = f64::from(number) * 1e-3;
             thalweg_report::infer::Packet {
-                sent,
+                sent_at: sent,
                 size: 1500,
                 length: 1448,
                 acknowledged: Some(sent + 0.04),

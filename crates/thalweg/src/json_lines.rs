@@ -23,14 +23,14 @@ pub struct Lines {
 #[derive(Debug)]
 struct State {
     turn: usize,
-    waiting: Vec<Vec<u8>>,
+    waiting_lines: Vec<Vec<u8>>,
     failed: Option<io::Error>,
 }
 
 impl Lines {
     /// Creates the output for this number of runs; `stop` is set when standard output is closed.
     pub fn new(runs: usize, stop: Arc<AtomicBool>) -> Self {
-        let state = State { turn: 0, waiting: vec![Vec::new(); runs], failed: None };
+        let state = State { turn: 0, waiting_lines: vec![Vec::new(); runs], failed: None };
         Self { state: Mutex::new(state), stop }
     }
 
@@ -55,7 +55,7 @@ impl Lines {
         let mut state = self.lock();
         if state.turn == run {
             self.emit(&mut state, &line);
-        } else if let Some(waiting) = state.waiting.get_mut(run) {
+        } else if let Some(waiting) = state.waiting_lines.get_mut(run) {
             waiting.extend(line);
         }
     }
@@ -65,7 +65,7 @@ impl Lines {
         let mut state = self.lock();
         state.turn += 1;
         let turn = state.turn;
-        let waiting = state.waiting.get_mut(turn).map(core::mem::take).unwrap_or_default();
+        let waiting = state.waiting_lines.get_mut(turn).map(core::mem::take).unwrap_or_default();
         self.emit(&mut state, &waiting);
     }
 
@@ -181,7 +181,7 @@ pub struct Meter {
     scheme: Option<String>,
     seed: u64,
     interval: Duration,
-    begun: Time,
+    start_time: Time,
     groups: Vec<GroupCount>,
     /// Index of each group's first flow.
     first_flows: Vec<u32>,
@@ -214,7 +214,7 @@ impl Meter {
             scheme: scheme.map(str::to_owned),
             seed,
             interval: record_interval(spec),
-            begun: Time::ZERO,
+            start_time: Time::ZERO,
             groups: spec
                 .groups
                 .iter()
@@ -228,14 +228,14 @@ impl Meter {
     /// Ends the run at `now`.
     pub fn finish(mut self, now: Time) {
         self.close_until(now);
-        if now > self.begun {
-            self.close(now.since(self.begun));
+        if now > self.start_time {
+            self.close(now.since(self.start_time));
         }
     }
 
     /// Closes every interval that ends at or before `now`. Empty intervals are merged into the one before.
     fn close_until(&mut self, now: Time) {
-        let intervals = now.since(self.begun).as_picos() / self.interval.as_picos();
+        let intervals = now.since(self.start_time).as_picos() / self.interval.as_picos();
         if intervals > 0 {
             self.close(self.interval * intervals);
         }
@@ -249,12 +249,12 @@ impl Meter {
         for link in &mut self.links {
             link.rate_bps = Rate::from_transfer(Bytes::new(link.bytes), length).as_bits_per_sec();
         }
-        self.begun += length;
+        self.start_time += length;
         let record = Interval {
             record: "interval",
             scheme: self.scheme.as_deref(),
             seed: self.seed,
-            time_s: self.begun.as_secs_f64(),
+            time_s: self.start_time.as_secs_f64(),
             interval_s: length.as_secs_f64(),
             groups: &self.groups,
             links: &self.links,
@@ -278,10 +278,10 @@ pub fn record_interval(spec: &Spec) -> Duration {
 
 impl Tracer for Meter {
     fn record(&mut self, record: &Record<'_>) {
-        if record.time.since(self.begun) >= self.interval {
+        if record.time.since(self.start_time) >= self.interval {
             self.close_until(record.time);
         }
-        if let Some(link) = self.links.get_mut(record.link as usize) {
+        if let Some(link) = self.links.get_mut(record.link_direction as usize) {
             match record.step {
                 Step::Transmitted => {
                     link.packets += 1;

@@ -18,14 +18,14 @@ pub fn parser_message(
 ) -> Message {
     let chain = called_commands(program, words);
     let of = |kind| context_texts(error, kind);
-    let given = of(ContextKind::InvalidArg);
-    let first = given.first().map(|shown| argument_name(&chain, shown));
+    let invalid_arguments = of(ContextKind::InvalidArg);
+    let first = invalid_arguments.first().map(|shown| argument_name(&chain, shown));
     let new = |kind, text: &str| Message::new(Severity::Error, kind, split_message(text, vocabulary));
     let unknown = |kind, name: String| {
         let hint = compatibility_hints::of_error(error, &chain, Reader::Program).unwrap_or_default();
         Message { argument: Some(name), ..new(kind, hint) }
     };
-    let is_option = given.iter().any(|given| given.starts_with('-'));
+    let is_option = invalid_arguments.iter().any(|argument| argument.starts_with('-'));
     let suggestions =
         [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
     let suggestions =
@@ -44,13 +44,13 @@ pub fn parser_message(
         ErrorKind::UnknownArgument if is_option => {
             unknown(MessageKind::UnknownOption, first.unwrap_or_default())
         }
-        ErrorKind::UnknownArgument => unknown(MessageKind::UnknownName, given.concat()),
+        ErrorKind::UnknownArgument => unknown(MessageKind::UnknownName, invalid_arguments.concat()),
         ErrorKind::InvalidSubcommand => {
             unknown(MessageKind::UnknownName, of(ContextKind::InvalidSubcommand).concat())
         }
         ErrorKind::DisplayHelp => unknown(MessageKind::UnknownOption, "help".to_owned()),
         ErrorKind::DisplayVersion => unknown(MessageKind::UnknownOption, "version".to_owned()),
-        ErrorKind::ArgumentConflict if prior.is_empty() || prior == given => {
+        ErrorKind::ArgumentConflict if prior.is_empty() || prior == invalid_arguments => {
             Message { argument: first, ..new(MessageKind::Repeated, "") }
         }
         ErrorKind::ArgumentConflict => {
@@ -62,7 +62,8 @@ pub fn parser_message(
             Message { argument: first, ..Message::new(Severity::Error, MessageKind::Argument, text) }
         }
         ErrorKind::MissingRequiredArgument => {
-            let names: Vec<String> = given.iter().map(|shown| argument_name(&chain, shown)).collect();
+            let names: Vec<String> =
+                invalid_arguments.iter().map(|shown| argument_name(&chain, shown)).collect();
             Message { argument: Some(names.join(", ")), ..new(MessageKind::Argument, "it is required") }
         }
         kind => {

@@ -130,7 +130,7 @@ pub fn load_with_schemes(
             .map_err(|error| scheme_error(error, name, sets.len()))?;
         schemes.push(Scheme::new(Some(name), &loaded));
         in_use.push((name.as_str(), loaded.schemes));
-        former.push((name.clone(), loaded.former));
+        former.push((name.clone(), loaded.replaced_options));
     }
     let unlike_defaults = differing_defaults(&in_use);
     let in_use = in_use.into_iter().map(|(name, of)| (name.to_owned(), of)).collect();

@@ -10,7 +10,7 @@ pub fn stop_flag_on_signals() -> Result<Arc<AtomicBool>, Error> {
     use signal_hook::flag;
     let stop = Arc::new(AtomicBool::new(false));
     let register = |signal| {
-        flag::register_conditional_shutdown(signal, KILLED, Arc::clone(&stop))?;
+        flag::register_conditional_shutdown(signal, SIGINT_EXIT_CODE, Arc::clone(&stop))?;
         flag::register(signal, Arc::clone(&stop))
     };
     for signal in [SIGINT, SIGTERM] {
@@ -59,4 +59,4 @@ fn is_ignored(signal: i32) -> bool {
 const SIGXFSZ: i32 = 25;
 
 /// Exit code of a process ended by SIGINT, by the convention of shells.
-const KILLED: i32 = 130;
+const SIGINT_EXIT_CODE: i32 = 130;

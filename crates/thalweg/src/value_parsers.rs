@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn receivers_have_ports() {
-        for (given, meant) in [
+        for (text_given, meant) in [
             ("host", "host:4747"),
             ("host:", "host:4747"),
             ("host:99", "host:99"),
@@ -324,7 +324,7 @@ mod tests {
             ("[fe80::1%eth0]", "[fe80::1%eth0]:4747"),
             ("[fe80::1%2]:99", "[fe80::1%2]:99"),
         ] {
-            assert_eq!(with_port(given).unwrap(), meant, "{given}");
+            assert_eq!(with_port(text_given).unwrap(), meant, "{text_given}");
         }
         for given in [
             "",
@@ -379,9 +379,10 @@ mod tests {
 
     #[test]
     fn a_place_to_listen_is_a_port_or_an_address_with_one() {
-        for (given, meant) in [("5356", "[::]:5356"), (":5356", "[::]:5356"), ("127.0.0.1:9", "127.0.0.1:9")]
+        for (text_given, meant) in
+            [("5356", "[::]:5356"), (":5356", "[::]:5356"), ("127.0.0.1:9", "127.0.0.1:9")]
         {
-            assert_eq!(listen_address(given).unwrap(), meant.parse().unwrap(), "{given}");
+            assert_eq!(listen_address(text_given).unwrap(), meant.parse().unwrap(), "{text_given}");
         }
         assert!(listen_address("127.0.0.1").is_err() && listen_address("65536").is_err());
     }

@@ -56,7 +56,7 @@ impl NewestFirst {
 impl Discipline for NewestFirst {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.bytes += u64::from(entry.size);
-        if entry.urgent {
+        if entry.is_feedback {
             self.urgent.push_back(entry);
             // An urgent packet drops no other.
             if self.is_over() {

@@ -24,7 +24,7 @@ pub struct MarkAbove {
 
 impl Discipline for MarkAbove {
     fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<DroppedPacket>) {
-        let is_above = !entry.urgent && self.queue.packets() >= self.threshold;
+        let is_above = !entry.is_feedback && self.queue.packets() >= self.threshold;
         if is_above && !entry.mark() {
             dropped.push(DroppedPacket { entry, reason: DropReason::Early });
         } else {

@@ -11,7 +11,7 @@ fn queue(limit: Limit) -> NewestFirst {
 }
 
 fn entry(packet: u32) -> Entry {
-    Entry { packet, size: 1000, flow: 0, priority: 6, urgent: false, ecn: Ecn::NotEct, marked: false }
+    Entry { packet, size: 1000, flow: 0, priority: 6, is_feedback: false, ecn: Ecn::NotEct, marked: false }
 }
 
 /// Enqueues a packet at `millis`; returns the dropped packets.
@@ -54,7 +54,7 @@ fn a_full_queue_drops_the_oldest() {
 #[test]
 fn urgent_packets_leave_first_in_order_and_drop_no_other() {
     let mut queue = queue(Limit::Packets(3));
-    let urgent = |packet| Entry { urgent: true, ..entry(packet) };
+    let urgent = |packet| Entry { is_feedback: true, ..entry(packet) };
     assert_eq!(enqueue(&mut queue, 0, urgent(1)), []);
     assert_eq!(enqueue(&mut queue, 0, entry(2)), []);
     assert_eq!(enqueue(&mut queue, 0, urgent(3)), []);
@@ -79,7 +79,7 @@ fn arrivals_at_the_threshold_are_marked_or_dropped() {
     let mut queue = config.make(Limit::Packets(4), &mut |purpose| RandomStream::new(1, purpose, 0));
     let mut dropped = Vec::new();
     let arrivals = [entry(1), entry(2), entry(3), Entry { ecn: Ecn::Ect0, ..entry(4) }];
-    let urgent = Entry { urgent: true, ..entry(5) };
+    let urgent = Entry { is_feedback: true, ..entry(5) };
     for arrival in arrivals.into_iter().chain([urgent, Entry { ecn: Ecn::Ect0, ..entry(6) }]) {
         queue.enqueue(Time::ZERO, arrival, &mut dropped);
     }

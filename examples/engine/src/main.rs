@@ -76,7 +76,7 @@ bind!(Config { segment: "segment", timeout: "timeout" });
 static STOP_AND_WAIT: SchemeDescription = SchemeDescription::for_family::<Config>(
     "Stop-and-wait: one packet at a time.",
     Keys {
-        own: KEYS,
+        own_keys: KEYS,
         shared: &[SIZES],
         defaults: &[("segment", "1000 B"), ("header", "36 B")],
         presets: &[],

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::pdu::{Captured, DataUnit, Wire};
+use thalweg_proto::pdu::{CapturedBytes, DataUnit, Wire};
 
 /// PDU of stop-and-wait.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +47,8 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         }
     }
 
-    fn captured(&self, _connection: u32) -> Captured {
-        Captured { bytes: self.header(), ..Captured::default() }
+    fn captured(&self, _connection: u32) -> CapturedBytes {
+        CapturedBytes { bytes: self.header(), ..CapturedBytes::default() }
     }
 }
 

@@ -59,7 +59,7 @@ fn call(arguments: &[&str]) -> String {
     let called =
         thalweg::call(Arc::new(thalweg_stacks::registry_with_stacks()), &words, Arc::new(Caller::default()));
     assert_eq!(called.code, 0, "{arguments:?}: {}", called.text());
-    called.printed
+    called.printed_results
 }
 
 /// Compares schemes in a scenario, with these changes. Returns the first run of each.

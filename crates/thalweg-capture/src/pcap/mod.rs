@@ -51,7 +51,7 @@ impl Point {
         match (self, record.step) {
             (Self::Source, Step::Sent) | (Self::Sink, Step::Delivered) => from_source,
             (Self::Source, Step::Delivered) | (Self::Sink, Step::Sent) => !from_source,
-            (Self::Transmitters(links), Step::Transmitted) => links.contains(&record.link),
+            (Self::Transmitters(links), Step::Transmitted) => links.contains(&record.link_direction),
             _ => false,
         }
     }

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use thalweg_proto::Ecn;
 use thalweg_proto::handshake::{Control, HandshakeStep, Protocol};
 use thalweg_proto::payload::Payload;
-use thalweg_proto::pdu::{Captured, DataUnit as _};
+use thalweg_proto::pdu::{CapturedBytes, DataUnit as _};
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
@@ -157,7 +157,7 @@ fn build_udp_header(ends: &PacketEndpoints, header: &[u8], payload: u32) -> Part
 }
 
 /// Returns a UDP header with a PDU. Truncates a header that exceeds the buffer.
-fn in_udp(ends: &PacketEndpoints, captured: Captured, payload: u32) -> Part {
+fn in_udp(ends: &PacketEndpoints, captured: CapturedBytes, payload: u32) -> Part {
     if captured.includes_payload {
         let mut part = build_udp_header(ends, &[], captured.bytes.len() as u32);
         (part.payload, part.body) = (0, captured.bytes);
@@ -349,7 +349,7 @@ const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
 const FIRST_CLIENT_PORT: u16 = 10_000;
 /// Port step per reuse of a connection number; prime, to keep ports of different connections from colliding.
 const INCARNATION_STEP: u64 = 1009;
-const SINK_PORT: u16 = Captured::PORT;
+const SINK_PORT: u16 = CapturedBytes::PORT;
 const ANSWER_PORT: u16 = SINK_PORT + 1;
 
 /// Window scale: the maximum of RFC 7323, because simulated windows may be as large as 2^30.

@@ -32,7 +32,7 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
         capture.record(&Record {
             time: Time::from_picos(1_000_000_000_000 + u64::from(serial) * 1_000_000),
             step: if *backward { Step::Delivered } else { Step::Sent },
-            link: u32::MAX,
+            link_direction: u32::MAX,
             packet: PacketId { connection: *flow, incarnation: 0, backward: *backward, serial, router: None },
             flow: *flow,
             reply: false,
@@ -84,7 +84,7 @@ fn two_level_data(length: u32) -> sstp::Pdu<Length> {
         segment: 3,
         packet: 2,
         last: true,
-        full: true,
+        is_full: true,
         resent: true,
         payload,
     })
@@ -174,7 +174,7 @@ fn a_capture_point_records_one_side_only() {
     let record = |step, link, backward| Record {
         time: Time::ZERO,
         step,
-        link,
+        link_direction: link,
         packet: PacketId { connection: 0, incarnation: 0, backward, serial: 0, router: None },
         flow: 0,
         reply: false,
@@ -232,7 +232,7 @@ fn answers_are_sent_by_the_sink() {
         capture.record(&Record {
             time: Time::ZERO,
             step,
-            link: u32::MAX,
+            link_direction: u32::MAX,
             packet: PacketId { connection: 0, incarnation: 0, backward: false, serial: 0, router: None },
             flow: 0,
             reply,

@@ -39,9 +39,9 @@ pub fn write_qlog<W: Write>(
     packets: &QlogPackets,
 ) -> io::Result<W> {
     write!(to, "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{}", json_string(title)?)?;
-    let cut = packets.truncated_at().map(|time| format!(", packets until {} s", time.as_secs_f64()));
-    let cut = cut.unwrap_or_default();
-    write!(to, ",\"description\":\"thalweg, seed {}{cut}\",\"traces\":[", result.seed)?;
+    let truncation = packets.truncated_at().map(|time| format!(", packets until {} s", time.as_secs_f64()));
+    let truncation_text = truncation.unwrap_or_default();
+    write!(to, ",\"description\":\"thalweg, seed {}{truncation_text}\",\"traces\":[", result.seed)?;
     let mut is_first = true;
     for (flow, is_reply) in sender_traces(result, packets) {
         let Some(group) = result.flows.get(flow as usize).map(|flow| flow.group as usize) else { continue };

@@ -73,7 +73,7 @@ fn step(at: u64, step: Step, backward: bool, serial: u32, pdu: &Pdu) -> Record<'
     Record {
         time: Time::from_picos(at * 1_000_000_000),
         step,
-        link: u32::MAX,
+        link_direction: u32::MAX,
         packet: PacketId { connection: 0, incarnation: 0, backward, serial, router: None },
         flow: 0,
         reply: false,

@@ -9,7 +9,7 @@ use thalweg_queue::{FairQueueingConfig, Weights};
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FairQueueingConfig>(
     "Fair Queueing (Demers, Keshav, Shenker 1989): flows are served as if bit by bit in turn, and the flow that uses \
      most of a full buffer loses its last packet.",
-    Keys { own: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
+    Keys { own_keys: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
 );
 
 const KEYS: &[Key] = &[

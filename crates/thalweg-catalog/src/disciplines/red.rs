@@ -60,18 +60,18 @@ fn threshold_pair(values: &Values) -> Option<(RedUnit, f64, f64)> {
 }
 
 fn check(values: &Values) -> Result<(), ConfigError> {
-    let given =
+    let given_key =
         if values.explicit_value("min-threshold").is_some() { "min-threshold" } else { "max-threshold" };
     match threshold_pair(values) {
-        None => Err(ConfigError::new(given, "the thresholds are in different units")
+        None => Err(ConfigError::new(given_key, "the thresholds are in different units")
             .help("give both in packets or both in bytes; without them they are \"5 pkt\" and \"15 pkt\"")),
         Some((_, min, max)) if max == min => Err(ConfigError::new(
-            given,
+            given_key,
             format!("`min-threshold` must be below `max-threshold`, but both are {min}"),
         )
         .help("a queue that marks all above one length is { discipline = \"step\", threshold = ... }")),
         Some((_, min, max)) if max < min => Err(ConfigError::new(
-            given,
+            given_key,
             format!("`min-threshold` of {min} must be below `max-threshold` of {max}"),
         )
         .help("swap the two, or set both: without them they are \"5 pkt\" and \"15 pkt\"")),

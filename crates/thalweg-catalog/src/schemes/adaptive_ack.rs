@@ -1,6 +1,6 @@
 //! Catalogue description of the scheme: adaptive acknowledgement (Lee, Kim, Chung and Kim 1997).
 
-use super::{PEER_TIME, PEER_WINDOW, SIZES, ack_size_key};
+use super::{PEER_TIME_RANGE, PEER_WINDOW_RANGE, SIZES, ack_size_key};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
@@ -19,7 +19,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys_listed_under: "adaptive-ack",
     about: "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.",
     keys: Keys {
-        own: KEYS,
+        own_keys: KEYS,
         shared: &[SIZES],
         defaults: &[("segment", "1008 B"), ("header", "16 B")],
         presets: &[],
@@ -55,7 +55,7 @@ const KEYS: &[Key] = &[
     .from_path(
         "the data of two round trips and report intervals, at most the receiver's memory; 400 pkt if unknown",
     )
-    .peer(PEER_WINDOW),
+    .peer(PEER_WINDOW_RANGE),
     key(
         "t-normal",
         Kind::Time,
@@ -63,7 +63,7 @@ const KEYS: &[Key] = &[
         "T_normal: interval of the receiver's reports while nothing is missing.",
     )
     .within(Range::POSITIVE, "")
-    .peer(PEER_TIME),
+    .peer(PEER_TIME_RANGE),
     key(
         "t-error",
         Kind::Time,
@@ -71,7 +71,7 @@ const KEYS: &[Key] = &[
         "T_error: interval of the receiver's reports while packets are missing.",
     )
     .within(Range::POSITIVE, "")
-    .peer(PEER_TIME),
+    .peer(PEER_TIME_RANGE),
     ack_size_key("32 B", "Bytes on the wire of a report (32 B)."),
 ];
 

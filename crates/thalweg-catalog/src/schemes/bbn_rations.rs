@@ -1,7 +1,7 @@
 //! Catalogue description of the scheme: rate control by rations of BBN routers (Robinson, Friedman and Steenstrup 1990).
 
 use super::window::{self, GO_BACK_N};
-use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use super::{NO_WINDOW, PEER_WINDOW_RANGE, WINDOW_RANGE};
 use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{Environment, Key, KeyBoundConfig, Kind, Range, Values};
@@ -18,7 +18,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<BbnConfig>(
 const KEYS: &[Key] = &[
     key("window", Kind::Packets, "1024 pkt", "The window; the default is too large to limit the rate.")
         .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_WINDOW),
+        .peer(PEER_WINDOW_RANGE),
     key("lifetime", Kind::Time, "10 s", "Lifetime of a ration that is not renewed.")
         .within(Range::POSITIVE, "a ration holds for some time"),
 ];

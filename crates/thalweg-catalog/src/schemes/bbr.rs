@@ -38,7 +38,7 @@ const KEYS: &[Key] = &[
         "2 %",
         "Maximum share of packets lost in a round trip of a bandwidth probe.",
     )
-    .within(SHARE, "the draft's is 2 %")
+    .within(SHARE_RANGE, "the draft's is 2 %")
     .peer(Range::between(0.0, 0.5)),
     key("beta", Kind::Number, "0.7", "Minimum factor of the short-term bounds per round trip with losses.")
         .within(Range::between(0.0, 1.0).above().below(), "the draft's is 0.7")
@@ -49,7 +49,7 @@ const KEYS: &[Key] = &[
         "15 %",
         "Share of the long-term inflight bound that is left to other flows between probes.",
     )
-    .within(SHARE, "the draft's is 15 %")
+    .within(SHARE_RANGE, "the draft's is 15 %")
     .peer(Range::between(0.0, 0.9)),
     key(
         "precautionary",
@@ -105,7 +105,7 @@ words!(FILTER_ADVANCE: FilterAdvance {
     "ten-rounds" => FilterAdvance::TenRounds,
 });
 
-const SHARE: Range = Range::between(0.0, 1.0).below();
+const SHARE_RANGE: Range = Range::between(0.0, 1.0).below();
 
 bind!(BbrConfig {
     initial_window: "initial-window",

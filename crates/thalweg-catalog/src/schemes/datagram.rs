@@ -1,6 +1,6 @@
 //! Catalogue description of the scheme: unreliable datagrams.
 
-use super::{LOWER_LAYERS, SIZES};
+use super::{LOWER_LAYER_OVERHEAD, SIZES};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
@@ -16,7 +16,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys_listed_under: "udp",
     about: "Unreliable datagrams.",
     keys: Keys {
-        own: KEYS,
+        own_keys: KEYS,
         shared: &[SIZES],
         defaults: &[("segment", "1472 B"), ("header", "28 B")],
         presets: &[],
@@ -53,7 +53,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
 fn make_endpoint_configs(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let (segment, header) = match values.environment() {
         Environment::Simulated => (values.required("segment"), values.required("header")),
-        Environment::Live => (super::local_segment(values, path, 0), LOWER_LAYERS),
+        Environment::Live => (super::local_segment(values, path, 0), LOWER_LAYER_OVERHEAD),
     };
     Ok(EndpointConfigs::Datagram(SourceConfig { segment, header, rate: values.required("rate") }))
 }

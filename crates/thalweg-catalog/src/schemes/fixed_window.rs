@@ -1,14 +1,14 @@
 //! Catalogue description of the scheme: a window that never changes.
 
 use super::window::{self, GO_BACK_N};
-use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use super::{NO_WINDOW, PEER_WINDOW_RANGE, WINDOW_RANGE};
 use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{Key, Kind, bind};
-use thalweg_proto::congestion::FixedConfig;
+use thalweg_proto::congestion::FixedWindowConfig;
 
 /// A window that never changes.
-pub const SCHEME: SchemeDescription = window::window_scheme::<FixedConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<FixedWindowConfig>(
     "A window that never changes.",
     window::window_keys(KEYS, GO_BACK_N),
 )
@@ -17,6 +17,6 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<FixedConfig>(
 /// The keys of a window that never changes.
 const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")
     .within(WINDOW_RANGE, NO_WINDOW)
-    .peer(PEER_WINDOW)];
+    .peer(PEER_WINDOW_RANGE)];
 
-bind!(FixedConfig { window: "window" });
+bind!(FixedWindowConfig { window: "window" });

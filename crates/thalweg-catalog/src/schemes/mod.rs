@@ -98,9 +98,9 @@ pub const WINDOW_RANGE: Range = Range::at_least(1.0);
 /// The help for a window that is too small.
 pub const NO_WINDOW: &str = "a window below one packet never sends";
 /// The range of a live window, in packets.
-pub const PEER_WINDOW: Range = Range::between(1.0, 1_048_576.0);
+pub const PEER_WINDOW_RANGE: Range = Range::between(1.0, 1_048_576.0);
 /// The range of a live initial window, in packets: they leave before anything is known of the path.
-pub const PEER_INITIAL_WINDOW: Range = Range::between(1.0, 1024.0);
+pub const PEER_INITIAL_WINDOW_RANGE: Range = Range::between(1.0, 1024.0);
 
 /// Creates the key of the initial window for a controller with its own default.
 pub const fn initial_window(default: &'static str) -> Key {
@@ -113,7 +113,7 @@ pub const INITIAL_WINDOW: Key = window_at_start("10 pkt", "Initial window (RFC 6
 const fn window_at_start(default: &'static str, about: &'static str) -> Key {
     key("initial-window", Kind::Packets, default, about)
         .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW)
+        .peer(PEER_INITIAL_WINDOW_RANGE)
 }
 
 /// The key of the initial slow-start threshold.
@@ -122,9 +122,9 @@ pub const INITIAL_THRESHOLD: Key =
         .within(WINDOW_RANGE, NO_WINDOW);
 
 /// The range of live times that trigger sending: at least a millisecond.
-pub(crate) const PEER_TIME: Range = Range::at_least(1e-3);
+pub(crate) const PEER_TIME_RANGE: Range = Range::at_least(1e-3);
 /// Approximate overhead of IP, UDP and encryption of a live datagram, in bytes; agreed rates include it.
-pub(crate) const LOWER_LAYERS: u32 = 60;
+pub(crate) const LOWER_LAYER_OVERHEAD: u32 = 60;
 
 /// Returns the payload of a packet sent by a live end, in bytes: limited by the agreed size and by its own path.
 pub(crate) fn local_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {

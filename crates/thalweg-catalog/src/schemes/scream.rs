@@ -19,7 +19,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     about: "Live video over unreliable packets, at the encoder rate that SCReAMv2 sets \
             (draft-johansson-ccwg-rfc8298bis-screamv2), with feedback for each packet (RFC 8888).",
     keys: Keys {
-        own: KEYS,
+        own_keys: KEYS,
         shared: &[SIZES],
         defaults: &[("segment", "1200 B"), ("header", "44 B")],
         presets: &[],
@@ -49,12 +49,12 @@ words!(RESPONSES: Response {
 });
 
 /// The range of encoder rates.
-const RATES: Range = Range::between(10_000.0, 1e9);
+const RATE_RANGE: Range = Range::between(10_000.0, 1e9);
 
 const KEYS: &[Key] = &[
     key("fps", Kind::Number, "25", "Frames per second.").within(Range::between(1.0, 240.0), ""),
-    key("min-rate", Kind::Rate, "150 kbit/s", "Minimum rate of the encoder (RFC 8593, R_min).").within(RATES, ""),
-    key("max-rate", Kind::Rate, "5 Mbit/s", "Maximum rate of the encoder.").within(RATES, ""),
+    key("min-rate", Kind::Rate, "150 kbit/s", "Minimum rate of the encoder (RFC 8593, R_min).").within(RATE_RANGE, ""),
+    key("max-rate", Kind::Rate, "5 Mbit/s", "Maximum rate of the encoder.").within(RATE_RANGE, ""),
     key(
         "reaction",
         Kind::Time,
@@ -133,7 +133,7 @@ fn make_endpoint_configs(values: &Values, path: &PathHints) -> Result<EndpointCo
     };
     let (ecn, competes, late) =
         (values.required("ecn"), values.required("competes"), values.required("late"));
-    Ok(EndpointConfigs::Media(Config { segment, encoder, ecn, competes, late }))
+    Ok(EndpointConfigs::Media(Config { segment, encoder, ecn, competes, late_delay: late }))
 }
 
 fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
@@ -148,7 +148,7 @@ fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
     values.set_from("key-interval", &encoder.key_interval);
     values.set_from("ecn", &config.ecn);
     values.set_from("competes", &config.competes);
-    values.set_from("late", &config.late);
+    values.set_from("late", &config.late_delay);
     values.set_from("segment", &config.segment);
     true
 }

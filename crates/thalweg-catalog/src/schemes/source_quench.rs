@@ -1,7 +1,7 @@
 //! Catalogue description of the scheme Source Quench (Nagle 1984).
 
 use super::window;
-use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use super::{NO_WINDOW, PEER_WINDOW_RANGE, WINDOW_RANGE};
 use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{Key, Kind, Range, bind};
@@ -15,7 +15,9 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<SourceQuenchConfig
 .with_collapse(Collapse::Unresponsive);
 
 const KEYS: &[Key] = &[
-    key("window", Kind::Packets, "32 pkt", "The window.").within(WINDOW_RANGE, NO_WINDOW).peer(PEER_WINDOW),
+    key("window", Kind::Packets, "32 pkt", "The window.")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW_RANGE),
     key("resume-after", Kind::Count, "10", "Number of acknowledgements that reopen the window, at least 1.")
         .within(
             Range::at_least(1.0),

@@ -1,6 +1,6 @@
 //! Catalogue description of the scheme SSCOP (ITU-T Q.2110).
 
-use super::{PEER_TIME, SIZES};
+use super::{PEER_TIME_RANGE, SIZES};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
@@ -20,7 +20,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit from the receiver. A message of `segment` bytes has 4 bytes of \
      trailer and up to 3 of padding. In simulations `header` (28 B by default) is the overhead of the layers below per PDU; on an ATM \
      line it is \"0 B\".",
-    keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
+    keys: Keys { own_keys: SSCOP_KEYS, shared: &[SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: TRAITS,
     check: &check,
     scheme_check: |_| Vec::new(),
@@ -48,7 +48,7 @@ const TRAILER: u32 = 4;
 /// Maximum message length at the UNI, in bytes.
 const DEFAULT_K: u32 = 4096;
 /// The range of windows, in messages: less than half of the 24-bit number space.
-const MESSAGES: Range = Range::between(1.0, 8_388_607.0);
+const WINDOW_RANGE: Range = Range::between(1.0, 8_388_607.0);
 const PEER_MESSAGES: Range = Range::between(1.0, 1_048_576.0);
 /// The reason for longer timers: a real path may be down for seconds, and the layer above detects a dead peer.
 const LONGER_TIMERS_REASON: &str = "a real path may fail for seconds, and the connection detects a dead peer";
@@ -62,7 +62,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "128 pkt",
         "Credit: number of messages that the receiver accepts beyond the delivered ones.",
     )
-    .within(MESSAGES, "")
+    .within(WINDOW_RANGE, "")
     .from_path(
         "the data of two round trips and POLL intervals, at most the receiver's memory; if unknown 1024 pkt, or with rate control that memory",
     )
@@ -73,7 +73,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "8388607 pkt",
         "Maximum number of unacknowledged messages at the sender, regardless of the credit.",
     )
-    .within(MESSAGES, "")
+    .within(WINDOW_RANGE, "")
     .from_path("the value of `window`")
     .peer(PEER_MESSAGES),
     key(
@@ -98,11 +98,11 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         .within(Range::between(3.0, 16_379.0), ""),
     key("timer-cc", Kind::Time, "1 s", "Timer_CC: time until a BGN, END, RS or ER is repeated.")
         .within(Range::POSITIVE, "")
-        .peer(PEER_TIME),
+        .peer(PEER_TIME_RANGE),
     key("timer-poll", Kind::Time, "750 ms", "Timer_POLL: interval between POLLs while data is in flight.")
         .within(Range::POSITIVE, "")
         .from_path("half a round trip, from 20 ms to 750 ms; 100 ms if unknown")
-        .peer(PEER_TIME),
+        .peer(PEER_TIME_RANGE),
     key(
         "timer-keep-alive",
         Kind::Time,
@@ -110,14 +110,14 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "Timer_KEEP-ALIVE: interval between POLLs when all data is acknowledged.",
     )
     .within(Range::POSITIVE, "")
-    .peer(PEER_TIME),
+    .peer(PEER_TIME_RANGE),
     key("timer-no-response", Kind::Time, "7 s", "Timer_NO-RESPONSE: timeout of a silent peer.")
         .within(Range::POSITIVE, "")
         .live_default("10 min", LONGER_TIMERS_REASON)
-        .peer(PEER_TIME),
+        .peer(PEER_TIME_RANGE),
     key("timer-idle", Kind::Time, "15 s", "Timer_IDLE: time until an idle connection is checked.")
         .within(Range::POSITIVE, "")
-        .peer(PEER_TIME),
+        .peer(PEER_TIME_RANGE),
     key(
         "poll-after-retransmission",
         Kind::Switch,

@@ -1,14 +1,14 @@
 //! Catalogue description of the scheme SSCOP with rate-based flow control (Chen and Chen 1999).
 
 use super::sscop::{self, SCHEME_DEFAULTS, SSCOP_KEYS, TRAITS};
-use super::{PEER_TIME, SIZES};
+use super::{PEER_TIME_RANGE, SIZES};
 use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, SizeUnit};
 use thalweg_proto::units::{Duration, Rate};
 
-const ABOUT: &str =
+const SCHEME_ABOUT: &str =
     "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work.";
 const ABOUT_LITERAL: &str =
     "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed.";
@@ -17,8 +17,8 @@ const ABOUT_LITERAL: &str =
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop-rate",
     keys_listed_under: "sscop-rate",
-    about: ABOUT,
-    keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
+    about: SCHEME_ABOUT,
+    keys: Keys { own_keys: KEYS, shared: &[SSCOP_KEYS, SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: SchemeTraits { collapse: Collapse::RateFall, ..TRAITS },
     check: &check,
     scheme_check: |_| Vec::new(),
@@ -94,7 +94,7 @@ const KEYS: &[Key] = &[
         "A POLL follows the next message (true). Otherwise it is sent alone as soon as the previous POLL is answered (false, literal).",
     ),
     key("keep-records", Kind::Switch, "", "Keeps arrival records until there are three: true, or false (literal)."),
-    key("poll-floor", Kind::Time, "10 ms", "Minimum time-out of a POLL.").peer(PEER_TIME),
+    key("poll-floor", Kind::Time, "10 ms", "Minimum time-out of a POLL.").peer(PEER_TIME_RANGE),
     key(
         "poll-ceiling",
         Kind::Time,
@@ -102,7 +102,7 @@ const KEYS: &[Key] = &[
         "Maximum time-out of a POLL; each unanswered POLL doubles the time-out.",
     )
     .live_default("2 s", "the end of an outage is detected sooner")
-    .peer(PEER_TIME),
+    .peer(PEER_TIME_RANGE),
     key(
         "drain",
         Kind::Time,
@@ -110,7 +110,7 @@ const KEYS: &[Key] = &[
         "Time without an empty queue after which a source reduces its rate for two round trips; default: never.",
     )
     .within(Range::POSITIVE, "sources never drain the queue without `drain`")
-    .peer(PEER_TIME),
+    .peer(PEER_TIME_RANGE),
     key(
         "jitter",
         Kind::Time,

@@ -1,6 +1,6 @@
 //! SSTP: two-level flow control (Gong and Parulkar 1992).
 
-use super::{LOWER_LAYERS, SIZES, ack_size_key};
+use super::{LOWER_LAYER_OVERHEAD, SIZES, ack_size_key};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
@@ -22,7 +22,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys_listed_under: "sstp",
     about: "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.",
     keys: Keys {
-        own: KEYS,
+        own_keys: KEYS,
         shared: &[SIZES],
         defaults: &[("segment", "1454 B"), ("header", "46 B")],
         presets: &[],
@@ -46,12 +46,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
 };
 
 const OVERHEAD: u32 = DATA_OVERHEAD as u32;
-const PACKETS: Range = Range::between(1.0, 65_535.0);
-const AGREED: &str = "nothing is sent at this rate";
+const PACKET_RANGE: Range = Range::between(1.0, 65_535.0);
+const NO_AGREED_RATE: &str = "nothing is sent at this rate";
 
 const KEYS: &[Key] = &[
     key("segment-packets", Kind::Packets, "16 pkt", "s: number of packets of a segment.")
-        .within(PACKETS, "")
+        .within(PACKET_RANGE, "")
         // Requests have one bit per packet of a segment, and must fit into a datagram.
         .peer(Range::between(1.0, 4096.0)),
     key(
@@ -60,7 +60,7 @@ const KEYS: &[Key] = &[
         "",
         "P: rate within a burst, headers included. In simulations the default is the rate of the slowest link of the path.",
     )
-    .within(Range::POSITIVE, AGREED)
+    .within(Range::POSITIVE, NO_AGREED_RATE)
     .from_path("the path's rate; 10 Mbit/s if unknown"),
     key(
         "average-rate",
@@ -68,9 +68,9 @@ const KEYS: &[Key] = &[
         "",
         "A = F·L·l: agreed rate, headers included; default: `rate`.",
     )
-    .within(Range::POSITIVE, AGREED),
+    .within(Range::POSITIVE, NO_AGREED_RATE),
     key("burst", Kind::Packets, "", "L: number of packets of a burst; default: one segment. With one packet, spacing is even.")
-        .within(PACKETS, ""),
+        .within(PACKET_RANGE, ""),
     key(
         "resume",
         RESUME,
@@ -167,7 +167,8 @@ fn full_packet_size(values: &Values, path: &PathHints) -> Bytes {
             u64::from(values.required::<u32>("segment")) + u64::from(values.required::<u32>("header"))
         }
         Environment::Live => {
-            u64::from(super::agreed_segment(values, path, OVERHEAD)) + u64::from(OVERHEAD + LOWER_LAYERS)
+            u64::from(super::agreed_segment(values, path, OVERHEAD))
+                + u64::from(OVERHEAD + LOWER_LAYER_OVERHEAD)
         }
     })
 }
@@ -237,7 +238,7 @@ fn make_endpoint_configs(values: &Values, path: &PathHints) -> Result<EndpointCo
     let sender = SenderConfig {
         segment_packets: segment,
         max_payload: if is_live { super::local_segment(values, path, OVERHEAD) } else { agreed },
-        rate: if is_live { rate.with_slack(LATENESS) } else { rate },
+        rate: if is_live { rate.with_slack(WAKE_UP_LATENCY) } else { rate },
         resume: values.optional("resume").unwrap_or(Resume::AtOnce),
         window,
         soft: acknowledgement.is_soft(),
@@ -364,7 +365,7 @@ fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
 }
 
 /// Wake-up latency of a host that does not slow down the sender.
-const LATENESS: Duration = Duration::from_millis(1);
+const WAKE_UP_LATENCY: Duration = Duration::from_millis(1);
 /// Rate on paths without a configured or known rate, for schemes that need one: available on most paths.
 const UNKNOWN_RATE: Rate = Rate::from_mbits_per_sec(10);
 /// Round-trip time on paths without a known one: that of an intercontinental path.
@@ -450,7 +451,7 @@ impl Properties for EndsConfig {
             Adjustment::Reading => Arc::make_mut(&mut self.receiver).wait_for_consumption = true,
             Adjustment::HostLateness => {
                 let sender = Arc::make_mut(&mut self.sender);
-                sender.rate = sender.rate.with_slack(LATENESS);
+                sender.rate = sender.rate.with_slack(WAKE_UP_LATENCY);
             }
             Adjustment::Pause(_) | Adjustment::Misbehaviour(_) => return false,
         }

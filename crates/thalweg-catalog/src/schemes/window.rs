@@ -4,7 +4,9 @@ use super::window_endpoint_configs::{write, write_shared};
 use super::window_key_conflicts::{
     check, check_external, check_shared, delayed_ack, has_ssthresh, rack_config,
 };
-use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack_size_key, window_presets};
+use super::{
+    NO_WINDOW, PEER_TIME_RANGE, PEER_WINDOW_RANGE, WINDOW_RANGE, WINDOW_SIZES, ack_size_key, window_presets,
+};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
@@ -30,7 +32,7 @@ pub const WINDOW_KEYS: &[Key] = &[
     ack_size_key("", "Bytes on the wire of an acknowledgement; default: the value of `header`."),
     key("max-window", Kind::Packets, "1048576 pkt", "Maximum window, regardless of the controller.")
         .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_WINDOW),
+        .peer(PEER_WINDOW_RANGE),
     key("counting", COUNTING, "packets", "Unit of windows: \"packets\" of any size or \"bytes\"."),
     key(
         "byte-counting",
@@ -226,7 +228,7 @@ static RTO: Table = Table {
             "200 ms",
             "Minimum margin above the smoothed round-trip time; if unset, at most a configured `floor`.",
         )
-        .peer(PEER_TIME),
+        .peer(PEER_TIME_RANGE),
         key(
             "rto.deviations",
             Kind::Count,
@@ -325,7 +327,7 @@ bind!(DelayedAck {
 /// Returns the keys of a window scheme: its own, and the shared ones with the defaults `defaults`, which must include
 /// `recovery`, `nagle`, `segment` and `header`. [`SACK`] suits new schemes, [`GO_BACK_N`] those of the 1980s and 1990s.
 pub const fn window_keys(own: &'static [Key], defaults: &'static [(&'static str, &'static str)]) -> Keys {
-    Keys { own, shared: &[WINDOW_KEYS, WINDOW_SIZES], defaults, presets: &[] }
+    Keys { own_keys: own, shared: &[WINDOW_KEYS, WINDOW_SIZES], defaults, presets: &[] }
 }
 
 /// Defaults of schemes with selective acknowledgement.

@@ -5,7 +5,7 @@ use crate::protocol_family::{Adjustment, EndNeeds, FeedbackUse, Properties, Rece
 use crate::{Environment, KeyBoundConfig, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FixedConfig, SharedPath};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FixedWindowConfig, SharedPath};
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, Recovery, VerifyAcks};
@@ -92,7 +92,7 @@ impl Properties for EndsConfig {
         let granted = self.receiver.window / u64::from(self.sender.segment.max(1));
         let segments = u64::from(self.sender.max_window).min(granted);
         Some(match self.controller {
-            ControllerConfig::Fixed(FixedConfig { window }) => segments.min(window as u64),
+            ControllerConfig::Fixed(FixedWindowConfig { window }) => segments.min(window as u64),
             _ => segments,
         })
     }
@@ -164,8 +164,8 @@ mod tests {
                 let hints = PathHints { max_datagram: 1500, memory: 1 << 30, ..PathHints::default() };
                 for option in ["rack=false", "rack=true", "timestamps=false", "timestamps=true"] {
                     let text = format!("{}:{option}", scheme.name);
-                    let Ok((description, given)) = read(&text) else { continue };
-                    let ends = (description.make_endpoint_configs)(&given, &hints).unwrap();
+                    let Ok((description, given_values)) = read(&text) else { continue };
+                    let ends = (description.make_endpoint_configs)(&given_values, &hints).unwrap();
                     let (_, mut out) = read(scheme.name).unwrap();
                     assert!((description.write)(&ends, &mut out));
                     let again = (description.make_endpoint_configs)(&out, &hints).unwrap();

@@ -235,9 +235,9 @@ mod tests {
         let bbr = sender("bbr:preset=draft");
         assert!(!bbr.prr && !bbr.idle_restart && bbr.f_rto && bbr.rtt == rfc.rtt);
         for text in ["cubic:preset=linux,prr=false,rack=false", "cubic:prr=false,rack=false,preset=linux"] {
-            let given = sender(text);
-            assert!(!given.prr && given.rack.is_none());
-            assert_eq!(SenderConfig { prr: true, rack: linux.rack, ..given }, linux);
+            let sender_config = sender(text);
+            assert!(!sender_config.prr && sender_config.rack.is_none());
+            assert_eq!(SenderConfig { prr: true, rack: linux.rack, ..sender_config }, linux);
         }
     }
 

@@ -3,7 +3,7 @@
 use thalweg_catalog::schemes::window::{self, external_scheme};
 use thalweg_catalog::{EndpointConfigs, Environment, PathHints, Registry, SchemeDescription, bind};
 use thalweg_proto::congestion::{
-    ConfigureController, Fixed, FixedConfig, NewReno, NewRenoConfig, SlowStartExit,
+    ConfigureController, FixedWindow, FixedWindowConfig, NewReno, NewRenoConfig, SlowStartExit,
 };
 
 /// A fixed window, without a slow-start threshold.
@@ -11,10 +11,10 @@ use thalweg_proto::congestion::{
 struct Flat;
 
 impl ConfigureController for Flat {
-    type Controller = Fixed;
+    type Controller = FixedWindow;
     const NAME: &'static str = "flat";
-    fn make(&self) -> Fixed {
-        Fixed::new(&FixedConfig { window: 7.0 })
+    fn make(&self) -> FixedWindow {
+        FixedWindow::new(&FixedWindowConfig { window: 7.0 })
     }
 }
 

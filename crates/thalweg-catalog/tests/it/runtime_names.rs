@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use thalweg_catalog::schemes::window::named_scheme;
 use thalweg_catalog::{ConfigError, EndpointConfigs, Environment, PathHints, Registry, Value};
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{CeResponse, ConfigureController, Fixed, FixedConfig};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, FixedWindow, FixedWindowConfig};
 use thalweg_proto::units::Bytes;
 
 /// A fixed window under a name of its own.
@@ -17,13 +17,13 @@ struct NamedWindow {
 }
 
 impl ConfigureController for NamedWindow {
-    type Controller = Fixed;
+    type Controller = FixedWindow;
     const NAME: &'static str = "named";
     fn name(&self) -> &'static str {
         self.name
     }
-    fn make(&self) -> Fixed {
-        Fixed::new(&FixedConfig { window: self.window })
+    fn make(&self) -> FixedWindow {
+        FixedWindow::new(&FixedWindowConfig { window: self.window })
     }
     fn ce_response(&self) -> CeResponse {
         self.response

@@ -1,7 +1,7 @@
 //! Tests that firm acknowledgement reaches a steady state after any losses, that hard and soft acknowledgement do not,
 //! and that the search of an endless stream's states distinguishes them.
 
-use thalweg_explore::{Endless, SearchOutcome, search_endless};
+use thalweg_explore::{EndlessStream, SearchOutcome, search_endless};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::units::Bytes;
 
@@ -11,7 +11,7 @@ const SOFT: [Acknowledgement; 3] = [
     Acknowledgement::Soft(Evicted::AtOnce),
 ];
 
-fn run(endless: &Endless) -> SearchOutcome {
+fn run(endless: &EndlessStream) -> SearchOutcome {
     search_endless(endless, Bytes::new(1_000_000_000), &mut |_, _| true).unwrap()
 }
 
@@ -29,8 +29,11 @@ const MODELS: [(u16, u16, u16, u16, u8); 9] = [
     (1, 26, 3, 10, 2),
 ];
 
-fn model((segment, window, buffer, path, losses): (u16, u16, u16, u16, u8), of: Acknowledgement) -> Endless {
-    Endless { acknowledgement: of, segment, window, buffer, path, losses, lost_reports: 0 }
+fn model(
+    (segment, window, buffer, path, losses): (u16, u16, u16, u16, u8),
+    of: Acknowledgement,
+) -> EndlessStream {
+    EndlessStream { acknowledgement: of, segment, window, buffer, path, losses, lost_reports: 0 }
 }
 
 #[test]
@@ -46,10 +49,10 @@ fn firm_acknowledgement_always_terminates() {
 #[test]
 fn firm_acknowledgement_terminates_with_lost_reports() {
     for (lost_reports, of_model) in [(2, (1, 5, 2, 1, 1)), (1, (1, 10, 2, 2, 2)), (1, (2, 5, 2, 2, 2))] {
-        let endless = Endless { lost_reports, ..model(of_model, Acknowledgement::Firm) };
+        let endless = EndlessStream { lost_reports, ..model(of_model, Acknowledgement::Firm) };
         let outcome = run(&endless);
         assert_eq!(outcome.counterexample, None, "{of_model:?}");
-        let without = run(&Endless { lost_reports: 0, ..endless });
+        let without = run(&EndlessStream { lost_reports: 0, ..endless });
         assert!(outcome.complete && outcome.states > without.states, "{of_model:?}: {outcome:?}");
     }
 }
@@ -58,7 +61,7 @@ fn firm_acknowledgement_terminates_with_lost_reports() {
 #[test]
 fn hard_and_soft_acknowledgement_do_not() {
     for acknowledgement in SOFT.into_iter().chain([Acknowledgement::Hard]) {
-        let endless = Endless::new(acknowledgement, 20, 2);
+        let endless = EndlessStream::new(acknowledgement, 20, 2);
         let found = run(&endless).counterexample.unwrap_or_else(|| panic!("{acknowledgement:?}"));
         assert_eq!(found.what, "the stream does not recover, although losses have ended");
         let losses = found.trace.iter().filter(|line| line.ends_with("is lost")).count();
@@ -79,7 +82,7 @@ fn hard_and_soft_acknowledgement_do_not() {
 #[test]
 fn all_modes_terminate_with_buffers_for_the_window() {
     for acknowledgement in SOFT.into_iter().chain([Acknowledgement::Hard, Acknowledgement::Firm]) {
-        let outcome = run(&Endless { buffer: 20, ..Endless::new(acknowledgement, 20, 2) });
+        let outcome = run(&EndlessStream { buffer: 20, ..EndlessStream::new(acknowledgement, 20, 2) });
         assert_eq!(outcome.counterexample, None, "{acknowledgement:?}");
         assert!(outcome.complete && outcome.states > 300, "{outcome:?}");
     }
@@ -88,7 +91,7 @@ fn all_modes_terminate_with_buffers_for_the_window() {
 /// Without a loss the states are the start and one cycle, in which a segment arrives as another leaves.
 #[test]
 fn lossless_runs_have_a_single_execution() {
-    let outcome = run(&Endless::new(Acknowledgement::Firm, 20, 0));
+    let outcome = run(&EndlessStream::new(Acknowledgement::Firm, 20, 0));
     assert_eq!(outcome.counterexample, None);
     assert_eq!(outcome.states, outcome.steps, "{outcome:?}");
     assert!(outcome.states < 100, "{outcome:?}");
@@ -96,7 +99,7 @@ fn lossless_runs_have_a_single_execution() {
 
 #[test]
 fn limits_are_kept_and_outcomes_repeat() {
-    let endless = Endless::new(Acknowledgement::Firm, 20, 3);
+    let endless = EndlessStream::new(Acknowledgement::Firm, 20, 3);
     assert_eq!(run(&endless), run(&endless));
     let outcome = search_endless(&endless, Bytes::new(1_000_000), &mut |_, _| true).unwrap();
     assert!(!outcome.complete && outcome.states < 10_000, "{outcome:?}");

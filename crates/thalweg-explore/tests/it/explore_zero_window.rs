@@ -3,13 +3,13 @@
 
 use crate::fault_injection::{Bend, Bent, pass_unchanged};
 use thalweg_explore::{Bounds, Scheme, SearchOutcome, Tag, Window, search};
-use thalweg_proto::congestion::Fixed;
+use thalweg_proto::congestion::FixedWindow;
 use thalweg_proto::window::{Pdu, Receiver, Recovery, Sender};
 
 /// The window transport with altered PDUs at the sender's input and output and at the receiver's output.
 struct FaultyWindow {
-    on_receive: Bend<Sender<Tag, Fixed>, Pdu<Tag>>,
-    send: Bend<Sender<Tag, Fixed>, Pdu<Tag>>,
+    on_receive: Bend<Sender<Tag, FixedWindow>, Pdu<Tag>>,
+    send: Bend<Sender<Tag, FixedWindow>, Pdu<Tag>>,
     on_send: Bend<Receiver<Tag>, Pdu<Tag>>,
 }
 
@@ -19,7 +19,7 @@ const SACK: Window = Window { recovery: Recovery::Sack };
 
 impl Scheme for FaultyWindow {
     type Pdu = Pdu<Tag>;
-    type Sender = Bent<Sender<Tag, Fixed>>;
+    type Sender = Bent<Sender<Tag, FixedWindow>>;
     type Receiver = Bent<Receiver<Tag>>;
 
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
@@ -65,7 +65,7 @@ fn repeat_first_window(_: &Receiver<Tag>, announced: &mut Vec<u64>, mut pdu: Pdu
 }
 
 /// Records the limit of the receiver's window.
-fn take_window(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+fn take_window(_: &Sender<Tag, FixedWindow>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
     if let Pdu::Ack(ack) = &pdu {
         *limit = vec![ack.cumulative + ack.window];
     }
@@ -74,7 +74,7 @@ fn take_window(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> O
 
 /// Sends nothing beyond the window, probes included.
 #[expect(clippy::ptr_arg, reason = "the signature of a bend")]
-fn drop_beyond_limit(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+fn drop_beyond_limit(_: &Sender<Tag, FixedWindow>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
     let is_beyond =
         |pdu: &Pdu<Tag>| matches!(pdu, Pdu::Segment(segment) if limit.first() <= Some(&segment.sequence));
     Some(pdu).filter(|pdu| limit.is_empty() || !is_beyond(pdu))

@@ -49,7 +49,7 @@ fn hunt(
     let registry = Arc::<Registry>::default();
     let hunt = Hunt {
         space: &space,
-        schemes: Schemes { tested: "vegas", beside: DEFAULT_COMPETING_SCHEME },
+        schemes: Schemes { tested: "vegas", competing_scheme: DEFAULT_COMPETING_SCHEME },
         against: None,
         registry: &registry,
         candidates: (generations * GENERATION) as u64,
@@ -76,13 +76,13 @@ fn finding_text(finding: &Finding) -> String {
 fn interrupted_hunts_resume_with_identical_results() {
     let [one, other] = ["interrupted", "whole"].map(TempFolder::new);
     let (partial, _) = hunt(&one.store(), 2, 2, |status, stop| {
-        stop.store(status.done >= GENERATION, Ordering::Relaxed);
+        stop.store(status.finished_runs >= GENERATION, Ordering::Relaxed);
     });
     assert!(!partial.complete && partial.candidates < 2 * GENERATION as u64);
     let (resumed, status) = hunt(&one.store(), 3, 2, |_, _| ());
-    assert!(status.found >= GENERATION, "{status:?}");
+    assert!(status.stored_runs >= GENERATION, "{status:?}");
     let (uninterrupted, status) = hunt(&other.store(), 1, 2, |_, _| ());
-    assert_eq!((status.found, status.done), (0, 2 * GENERATION));
+    assert_eq!((status.stored_runs, status.finished_runs), (0, 2 * GENERATION));
     assert_eq!(finding_text(&resumed), finding_text(&uninterrupted));
     // Vegas yields the queue to CUBIC: a known starvation that needs only the competing flow.
     assert!(uninterrupted.is_found && uninterrupted.score > 0.9, "{uninterrupted:?}");
@@ -94,7 +94,7 @@ fn interrupted_hunts_resume_with_identical_results() {
 /// Every candidate is a valid scenario of at most the maximum number of lines.
 #[test]
 fn candidates_are_scenarios() {
-    let schemes = Schemes { tested: "newreno", beside: DEFAULT_COMPETING_SCHEME };
+    let schemes = Schemes { tested: "newreno", competing_scheme: DEFAULT_COMPETING_SCHEME };
     for goal in Goal::ALL {
         let space = Space::new(goal, Kinds::all());
         let mut stream = RandomStream::new(2, goal.name(), 0);
@@ -121,13 +121,13 @@ fn a_flow_that_has_all_does_not_starve() {
     let registry = Arc::<Registry>::default();
     let evaluator = Evaluator {
         space: &space,
-        schemes: Schemes { tested: "cubic", beside: DEFAULT_COMPETING_SCHEME },
+        schemes: Schemes { tested: "cubic", competing_scheme: DEFAULT_COMPETING_SCHEME },
         against: None,
         registry: &registry,
     };
     let alone = evaluator.min_score_above(&candidate, 1, -1.0).unwrap();
     assert!(alone < 0.02, "{alone}");
-    candidate.pulses.push(thalweg_hunt::Pulses { start: 0, on: 10, off: 90, percent: 100 });
+    candidate.pulses.push(thalweg_hunt::Pulses { start: 0, burst_length: 10, off: 90, percent: 100 });
     let beside = evaluator.min_score_above(&candidate, 1, -1.0).unwrap();
     assert!(beside < 0.05, "{beside}");
     // The scheme is no worse than itself.
@@ -139,10 +139,10 @@ fn a_flow_that_has_all_does_not_starve() {
 fn there_must_be_such_schemes() {
     let space = Space::new(Goal::Stall, Kinds::all());
     let registry = Arc::<Registry>::default();
-    let schemes = Schemes { tested: "vegas", beside: DEFAULT_COMPETING_SCHEME };
+    let schemes = Schemes { tested: "vegas", competing_scheme: DEFAULT_COMPETING_SCHEME };
     for (schemes, against) in [
         (Schemes { tested: "vegsa", ..schemes }, None),
-        (Schemes { beside: "vegsa", ..schemes }, None),
+        (Schemes { competing_scheme: "vegsa", ..schemes }, None),
         (schemes, Some("vegas:alhpa=1pkt")),
     ] {
         let hunt = Hunt {
@@ -197,7 +197,7 @@ fn a_hunt_interrupted_at_once_has_no_finding() {
     let space = Space::new(Goal::Queue, Kinds::all());
     let hunt = Hunt {
         space: &space,
-        schemes: Schemes { tested: "cubic", beside: DEFAULT_COMPETING_SCHEME },
+        schemes: Schemes { tested: "cubic", competing_scheme: DEFAULT_COMPETING_SCHEME },
         against: None,
         registry: &registry,
         candidates: 64,

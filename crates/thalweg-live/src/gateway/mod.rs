@@ -56,7 +56,7 @@ const DNS: u16 = 53;
 pub struct GatewayTap {
     addresses: [IpAddr; 2],
     /// Endpoint pairs that already have UDP sockets.
-    known: KnownConnections,
+    known_connections: KnownConnections,
     packets: SyncSender<Vec<u8>>,
     wake: UnixDatagram,
     signals: Signals,
@@ -75,7 +75,7 @@ impl GatewayTap {
         let keeps = match header.protocol {
             TCP => Segment::parse(bytes, &header).is_some_and(|segment| segment.is_first()),
             UDP => !self
-                .known
+                .known_connections
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .contains(&connection_addresses(&header)),
@@ -155,14 +155,14 @@ struct Forwarder {
     /// Device of the namespace; written packets arrive there.
     device: Port,
     /// Socket for injecting packets into the network, as if from the device.
-    back: UnixDatagram,
+    injection_socket: UnixDatagram,
     addresses: [IpAddr; 2],
     name_server: Option<SocketAddr>,
     packets: Receiver<Vec<u8>>,
     wake: UnixDatagram,
     waits: OwnedFd,
     next: u64,
-    known: KnownConnections,
+    known_connections: KnownConnections,
     signals: Signals,
     diagnostics: Option<Sockets>,
     connecting: HashMap<u64, Connecting>,
@@ -203,19 +203,24 @@ pub fn open_gateway(
     let diagnostics = has_gates
         .then(|| socket_client.socket(SocketKind::TcpDiagnostics).ok().map(Sockets::from_socket))
         .flatten();
-    let gateway_tap =
-        GatewayTap { addresses, known: Arc::clone(&known), packets, wake, signals: Arc::clone(&signals) };
+    let gateway_tap = GatewayTap {
+        addresses,
+        known_connections: Arc::clone(&known),
+        packets,
+        wake,
+        signals: Arc::clone(&signals),
+    };
     let mut forwarder = Forwarder {
         socket_client,
         device: device.another().map_err(refused)?,
-        back,
+        injection_socket: back,
         addresses,
         name_server: name_server(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
         packets: queue,
         wake: woken,
         waits: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| refused(error.into()))?,
         next: 0,
-        known,
+        known_connections: known,
         signals,
         diagnostics,
         connecting: HashMap::new(),
@@ -352,7 +357,7 @@ impl Forwarder {
 
     /// Injects a packet into the network.
     fn send_back(&self, packet: &[u8]) {
-        let _ = self.back.send(packet);
+        let _ = self.injection_socket.send(packet);
     }
 
     /// Sends an ICMP error to the sender of a packet.

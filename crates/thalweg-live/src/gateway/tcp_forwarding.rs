@@ -27,7 +27,7 @@ const MAX_CONNECTIONS: usize = 8192;
 /// Limit of unsent data in sockets to the real network, in bytes: small, for gates here to take effect quickly.
 const LOW_WATER_MARK: u32 = 64 << 10;
 /// Maximum read and write steps per connection and turn.
-const TURNS: usize = 8;
+const MAX_STEPS: usize = 8;
 
 /// Pending connection to a real target.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) struct Listener {
     socket: OwnedFd,
     place: SocketAddr,
     /// Connected outer sockets by the program's address.
-    waiting: HashMap<SocketAddr, (OwnedFd, Instant)>,
+    connected_sockets: HashMap<SocketAddr, (OwnedFd, Instant)>,
 }
 
 /// A split connection: inner socket to the program, outer socket to the real network.
@@ -64,7 +64,7 @@ pub(super) struct Pair {
 #[derive(Debug, Default)]
 struct RelayDirection {
     /// Bytes not sent yet.
-    rest: Vec<u8>,
+    unsent_bytes: Vec<u8>,
     /// True if the other socket has enough unsent data.
     is_full: bool,
     /// End of stream received, and passed on to the other socket.
@@ -84,37 +84,37 @@ impl Pair {
     fn step(&mut self, buffer: &mut [u8]) -> Result<bool, Errno> {
         for (number, direction) in self.directions.iter_mut().enumerate() {
             let (from, to) = (&self.sockets[number], &self.sockets[1 - number]);
-            for _ in 0..TURNS {
+            for _ in 0..MAX_STEPS {
                 // A send would accept far more than the low-water mark.
                 direction.is_full = !is_writable(to)?;
                 if direction.is_full {
                     break;
                 }
-                if direction.rest.is_empty() && !direction.has_ended {
+                if direction.unsent_bytes.is_empty() && !direction.has_ended {
                     match recv(from, &mut *buffer, RecvFlags::empty()) {
                         Ok((0, _)) => direction.has_ended = true,
-                        Ok((length, _)) => direction.rest.extend(&buffer[..length]),
+                        Ok((length, _)) => direction.unsent_bytes.extend(&buffer[..length]),
                         Err(Errno::AGAIN | Errno::INTR) => break,
                         Err(error) => return Err(error),
                     }
                 }
-                if direction.rest.is_empty() {
+                if direction.unsent_bytes.is_empty() {
                     break;
                 }
-                match send(to, &direction.rest, SendFlags::NOSIGNAL) {
-                    Ok(sent) if sent == direction.rest.len() => direction.rest.clear(),
-                    Ok(sent) => drop(direction.rest.drain(..sent)),
+                match send(to, &direction.unsent_bytes, SendFlags::NOSIGNAL) {
+                    Ok(sent) if sent == direction.unsent_bytes.len() => direction.unsent_bytes.clear(),
+                    Ok(sent) => drop(direction.unsent_bytes.drain(..sent)),
                     Err(Errno::AGAIN | Errno::INTR) => break,
                     Err(error) => return Err(error),
                 }
             }
-            if direction.has_ended && direction.rest.is_empty() && !direction.is_closed {
+            if direction.has_ended && direction.unsent_bytes.is_empty() && !direction.is_closed {
                 direction.is_closed = true;
                 // The socket may already be closed.
                 let _ = shutdown(to, Shutdown::Write);
             }
-            if direction.rest.is_empty() {
-                direction.rest.shrink_to(0);
+            if direction.unsent_bytes.is_empty() {
+                direction.unsent_bytes.shrink_to(0);
             }
         }
         Ok(self.directions.iter().all(|direction| direction.is_closed))
@@ -124,8 +124,8 @@ impl Pair {
     fn wants(&self, side: usize) -> EventFlags {
         let mut flags = EventFlags::empty();
         let (here, back) = (&self.directions[side], &self.directions[1 - side]);
-        flags.set(EventFlags::IN, here.rest.is_empty() && !here.is_full && !here.has_ended);
-        flags.set(EventFlags::OUT, !back.rest.is_empty() || back.is_full && !back.is_closed);
+        flags.set(EventFlags::IN, here.unsent_bytes.is_empty() && !here.is_full && !here.has_ended);
+        flags.set(EventFlags::OUT, !back.unsent_bytes.is_empty() || back.is_full && !back.is_closed);
         flags
     }
 
@@ -144,8 +144,10 @@ impl Forwarder {
         if is_connecting {
             return;
         }
-        let is_coming =
-            self.listeners.values().any(|other| other.place == ends.1 && other.waiting.contains_key(&ends.0));
+        let is_coming = self
+            .listeners
+            .values()
+            .any(|other| other.place == ends.1 && other.connected_sockets.contains_key(&ends.0));
         if is_coming || self.pairs.values().any(|pair| pair.ends == ends) {
             return self.enter(&packet);
         }
@@ -182,7 +184,7 @@ impl Forwarder {
         match ready {
             Ok(listener) => {
                 if let Some(listener) = self.listeners.get_mut(&listener) {
-                    listener.waiting.insert(ends.0, (outer, Instant::now()));
+                    listener.connected_sockets.insert(ends.0, (outer, Instant::now()));
                 }
                 self.enter(&packet);
             }
@@ -211,7 +213,7 @@ impl Forwarder {
         listen(&socket, 256)?;
         let number = self.number();
         self.watch(&socket, SocketKey::Listener, number, EventFlags::IN);
-        self.listeners.insert(number, Listener { socket, place, waiting: HashMap::new() });
+        self.listeners.insert(number, Listener { socket, place, connected_sockets: HashMap::new() });
         Ok(number)
     }
 
@@ -221,7 +223,7 @@ impl Forwarder {
         while let Some(listener) = self.listeners.get_mut(&number) {
             let Ok((socket, from)) = acceptfrom_with(&listener.socket, flags) else { break };
             let from = from.and_then(|from| SocketAddr::try_from(from).ok());
-            let waiting = from.and_then(|from| Some((from, listener.waiting.remove(&from)?)));
+            let waiting = from.and_then(|from| Some((from, listener.connected_sockets.remove(&from)?)));
             let place = listener.place;
             match waiting {
                 Some((from, (outer, _))) => self.pair([socket, outer], (from, place)),
@@ -235,7 +237,7 @@ impl Forwarder {
 
     /// Closes an unused listener.
     fn end_listener(&mut self, number: u64) {
-        if self.listeners.get(&number).is_some_and(|listener| listener.waiting.is_empty())
+        if self.listeners.get(&number).is_some_and(|listener| listener.connected_sockets.is_empty())
             && let Some(listener) = self.listeners.remove(&number)
         {
             self.unwatch(&listener.socket);
@@ -289,7 +291,7 @@ impl Forwarder {
         let numbers: Vec<u64> = self.listeners.keys().copied().collect();
         for number in numbers {
             if let Some(listener) = self.listeners.get_mut(&number) {
-                listener.waiting.retain(|_, (_, since)| now - *since < HANDSHAKE_TIMEOUT);
+                listener.connected_sockets.retain(|_, (_, since)| now - *since < HANDSHAKE_TIMEOUT);
             }
             self.end_listener(number);
         }

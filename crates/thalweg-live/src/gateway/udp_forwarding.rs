@@ -17,9 +17,9 @@ const DNS_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum number of endpoint pairs. The one idle for longest is evicted.
 const MAX_ENDPOINT_PAIRS: usize = 4096;
 /// Maximum datagrams moved per turn.
-const TURNS: usize = 64;
+const MAX_DATAGRAMS: usize = 64;
 /// Maximum bytes of a packet quoted in an ICMP message.
-const HEAD: usize = 128;
+const MAX_QUOTED_BYTES: usize = 128;
 
 /// Datagrams between two endpoints.
 #[derive(Debug)]
@@ -49,9 +49,9 @@ impl Forwarder {
                 let number = self.number();
                 self.watch(&sockets[0], SocketKey::InnerTalk, number, EventFlags::IN);
                 self.watch(&sockets[1], SocketKey::OuterTalk, number, EventFlags::IN);
-                let head = packet[..packet.len().min(HEAD)].to_vec();
+                let head = packet[..packet.len().min(MAX_QUOTED_BYTES)].to_vec();
                 self.relays.insert(number, DatagramRelay { sockets, head, last: Instant::now(), ends });
-                self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(ends);
+                self.known_connections.lock().unwrap_or_else(PoisonError::into_inner).insert(ends);
                 self.enter(packet);
             }
             Err(Errno::CONNREFUSED) => self.send_icmp(IcmpError::NoPort, packet),
@@ -74,7 +74,7 @@ impl Forwarder {
         let Some(relay) = self.relays.get_mut(&number) else { return };
         let (from, to) = (&relay.sockets[side], &relay.sockets[1 - side]);
         let mut refused = false;
-        for _ in 0..TURNS {
+        for _ in 0..MAX_DATAGRAMS {
             let length = match recv(from, &mut *self.buffer, RecvFlags::empty()) {
                 Ok((length, _)) => length,
                 Err(Errno::AGAIN | Errno::INTR) => break,
@@ -97,7 +97,7 @@ impl Forwarder {
 
     fn forget(&mut self, number: u64) {
         if let Some(relay) = self.relays.remove(&number) {
-            self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&relay.ends);
+            self.known_connections.lock().unwrap_or_else(PoisonError::into_inner).remove(&relay.ends);
             relay.sockets.iter().for_each(|socket| self.unwatch(socket));
         }
     }

@@ -20,7 +20,7 @@ use std::path::Path;
 /// Device name on each host.
 const DEVICE: &str = "thalweg0";
 /// Queue length of a device, in packets. A full device queue would drop packets before the network sees them.
-const QUEUE: u32 = 20_000;
+const DEVICE_QUEUE_PACKETS: u32 = 20_000;
 
 /// Kind of namespaces that a process has entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,7 +203,7 @@ pub fn create_host(plan: &Plan, node: usize) -> Result<(Host, Port), HostError> 
     let mut netlink = Netlink::new()?;
     let (loopback, device) = (netlink.index("lo")?, netlink.index(DEVICE)?);
     netlink.up(loopback, None, None)?;
-    netlink.up(device, Some(of.mtu), Some(QUEUE))?;
+    netlink.up(device, Some(of.mtu), Some(DEVICE_QUEUE_PACKETS))?;
     for address in of.addresses {
         let set = netlink.address(device, address);
         if address.is_ipv4() || (plan.has_v6() && Path::new("/proc/sys/net/ipv6").exists()) {

@@ -22,7 +22,7 @@ const INFO: u16 = 2;
 const WANT_INFO: u8 = 1 << (INFO - 1);
 const HEADER: usize = 16;
 /// `struct inet_diag_msg`.
-const MESSAGE: usize = 72;
+const DIAG_MESSAGE: usize = 72;
 
 /// State of a TCP sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ fn parse_sender_info(message: &[u8]) -> Option<TcpInfo> {
     // Ports are in network byte order.
     let [from, to] = [4, 6].map(|at| message.get(at..).and_then(<[u8]>::first_chunk).copied());
     let [from, to] = [u16::from_be_bytes(from?), u16::from_be_bytes(to?)];
-    let mut attributes = message.get(MESSAGE..)?;
+    let mut attributes = message.get(DIAG_MESSAGE..)?;
     while let (Some(length), Some(kind)) = (read_u16(attributes, 0), read_u16(attributes, 2)) {
         let length = usize::from(length);
         let value = attributes.get(4..length)?;

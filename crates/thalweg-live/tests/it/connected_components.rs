@@ -2,7 +2,7 @@
 
 use crate::test_network::{advance_until, chain_network, default_plan, ipv4_udp_packet, time_at_micros};
 use thalweg_live::network_plan::Plan;
-use thalweg_live::{Delivery, Driven, Fidelity, Groups, MergedOutcome};
+use thalweg_live::{Delivery, EventLoopOutcome, Fidelity, Groups, MergedOutcome};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_sim::simulation_spec::Spec;
 
@@ -34,7 +34,7 @@ fn deliveries_over_chains(plan: &Plan, threads: usize) -> (MergedOutcome, Vec<De
     }
     let end = |mut emulator| {
         got.extend(advance_until(&mut emulator, time_at_micros(900_000)));
-        Driven { emulator, fidelity: Fidelity::default() }
+        EventLoopOutcome { emulator, fidelity: Fidelity::default() }
     };
     let driven = emulators.into_iter().map(end).collect();
     got.sort_by_key(|delivery| (delivery.at, delivery.node));

@@ -176,7 +176,7 @@ fn a_time_out_of_tcp_stops_the_lowest_priority() {
             (1_001_140, 25, 140),
         ]
     );
-    assert_eq!((emulator.counts().held, emulator.counts().copies), (1, 1));
+    assert_eq!((emulator.counts().held_at_gates, emulator.counts().copies), (1, 1));
 }
 
 /// The node's own queue is a congestion signal for any traffic: datagrams that overflow it pause the lower of two
@@ -237,5 +237,5 @@ fn gate_queues_are_bounded() {
     }
     let counts = emulator.counts();
     let max = (256 << 20) / 60_028;
-    assert_eq!((counts.held, counts.gate_drops), (max, 5_000 - max));
+    assert_eq!((counts.held_at_gates, counts.gate_drops), (max, 5_000 - max));
 }

@@ -107,7 +107,7 @@ pub struct Admission<K: KnownSenders> {
     owner: Option<PublicKey>,
     approvals: ApprovalQueue,
     /// Senders admitted for one transfer.
-    once: HashSet<PublicKey>,
+    admitted_once: HashSet<PublicKey>,
     unknown_senders: UnknownSenders,
     denials: Denials,
     reloaded_at: Instant,
@@ -129,7 +129,7 @@ impl<K: KnownSenders> Admission<K> {
             code_over: None,
             owner: None,
             approvals: ApprovalQueue::default(),
-            once: HashSet::new(),
+            admitted_once: HashSet::new(),
             unknown_senders: UnknownSenders::new(config.max_unnamed),
             denials: Denials::new(now),
             reloaded_at: now,
@@ -204,7 +204,7 @@ impl<K: KnownSenders> Admission<K> {
         if let Some((sender, approval)) = self.approvals.poll(now, approver) {
             match approval {
                 Approval::Always => self.remember(sender.key),
-                Approval::Once => drop(self.once.insert(sender.key)),
+                Approval::Once => drop(self.admitted_once.insert(sender.key)),
             }
             return Ok(Some(sender));
         }
@@ -248,12 +248,12 @@ impl<K: KnownSenders> Admission<K> {
     /// Returns true if the sender with this key is admitted.
     pub fn is_admitted(&self, key: &PublicKey) -> bool {
         let is_known = self.config.keys.contains(key) || self.senders.name_of(key).is_some();
-        is_known || self.once.contains(key) || self.unknown_senders.contains(key)
+        is_known || self.admitted_once.contains(key) || self.unknown_senders.contains(key)
     }
 
     /// Returns true if somebody named or approved this sender, as opposed to admission as an unknown one.
     pub fn wants(&self, key: &PublicKey) -> bool {
-        self.config.keys.contains(key) || self.senders.is_chosen(key) || self.once.contains(key)
+        self.config.keys.contains(key) || self.senders.is_chosen(key) || self.admitted_once.contains(key)
     }
 
     /// Returns true if the limit on unnamed senders has room for this one; rejects the sender otherwise.
@@ -292,7 +292,7 @@ impl<K: KnownSenders> Admission<K> {
     /// becomes known if `something` of it is stored.
     pub fn end(&mut self, key: &PublicKey, is_final: bool, something: impl FnOnce() -> bool) {
         if is_final {
-            self.once.remove(key);
+            self.admitted_once.remove(key);
         }
         if self.unknown_senders.end(key)
             && self.senders.name_of(key).is_none()
@@ -326,7 +326,7 @@ impl<K: KnownSenders> Admission<K> {
     fn remember(&mut self, key: PublicKey) {
         if let Err(why) = self.senders.remember(&name_for(&key), key) {
             self.notify(AdmissionEvent::AdmittedOnce(why));
-            self.once.insert(key);
+            self.admitted_once.insert(key);
         }
     }
 

@@ -11,7 +11,7 @@ pub struct AdmittedSender {
     pub connection: Connection,
     /// Its key.
     pub key: PublicKey,
-    begun: Option<OpenedStreams>,
+    opened_streams: Option<OpenedStreams>,
 }
 
 /// The streams of a sender that awaited approval, and the bytes read from them meanwhile.
@@ -20,17 +20,17 @@ pub type OpenedStreams = (SendStream, RecvStream, Vec<u8>);
 impl AdmittedSender {
     /// Creates a sender without bytes read.
     pub fn new(connection: Connection) -> Self {
-        Self { key: connection.peer(), connection, begun: None }
+        Self { key: connection.peer(), connection, opened_streams: None }
     }
 
     /// Creates a sender that awaited approval.
     pub fn approved(connection: Connection, begun: OpenedStreams) -> Self {
-        Self { key: connection.peer(), connection, begun: Some(begun) }
+        Self { key: connection.peer(), connection, opened_streams: Some(begun) }
     }
 
     /// Returns the stream to the sender, and the stream from it including the bytes already read.
     pub fn enter(self) -> (SendStream, Chain<Cursor<Vec<u8>>, RecvStream>) {
-        let (to_peer, from_peer, kept) = match self.begun {
+        let (to_peer, from_peer, kept) = match self.opened_streams {
             Some(begun) => {
                 self.connection.authorise();
                 begun

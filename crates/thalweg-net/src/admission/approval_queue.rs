@@ -21,7 +21,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Time for a sender to announce the size of its transfer; afterwards the prompt appears without it.
 const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Polling interval of a reader thread for the decision.
-const TICK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Close reason when the approval queue is full.
 const APPROVAL_QUEUE_FULL: &str = "others wait for approval; try again later";
@@ -71,10 +71,10 @@ struct PendingApproval {
     connection: Connection,
     key: PublicKey,
     since: Instant,
-    seen: Arc<Mutex<Preview>>,
+    preview: Arc<Mutex<Preview>>,
     is_decided: Arc<AtomicBool>,
     /// The sender's streams, returned when their reader stops.
-    begun: Receiver<Result<OpenedStreams, String>>,
+    opened_streams: Receiver<Result<OpenedStreams, String>>,
 }
 
 impl ApprovalQueue {
@@ -135,7 +135,7 @@ impl ApprovalQueue {
         let pending = self.queue.take()?;
         pending.is_decided.store(true, Ordering::Relaxed);
         // The reader polls the decision often; this wait is short.
-        let begun = pending.begun.recv().ok()?.ok()?;
+        let begun = pending.opened_streams.recv().ok()?.ok()?;
         Some((AdmittedSender::approved(pending.connection, begun), approval))
     }
 
@@ -145,7 +145,7 @@ impl ApprovalQueue {
         while let Some(pending) = self.queue.get(at) {
             let why = if pending.connection.closed().is_some() {
                 Some("the sender disconnected".to_owned())
-            } else if let Ok(Err(why)) = pending.begun.try_recv() {
+            } else if let Ok(Err(why)) = pending.opened_streams.try_recv() {
                 pending.connection.close(code::PROTOCOL, &why);
                 Some(why)
             } else if now.saturating_duration_since(pending.since) >= ANSWER_TIMEOUT {
@@ -184,7 +184,7 @@ impl PendingApproval {
                 _ => {
                     // Leave further data in the stream until the decision.
                     while !is_over(&decided) {
-                        thread::sleep(TICK);
+                        thread::sleep(POLL_INTERVAL);
                     }
                     Ok((to_peer, from_peer, kept))
                 }
@@ -192,11 +192,11 @@ impl PendingApproval {
             let _ = result_sender.send(result);
         })?;
         let (connection, key) = (connection.another(), connection.peer());
-        Ok(Self { connection, key, since: now, seen, is_decided, begun })
+        Ok(Self { connection, key, since: now, preview: seen, is_decided, opened_streams: begun })
     }
 
     fn preview(&self) -> Preview {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.preview.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -212,7 +212,7 @@ struct UndecidedStream<'a> {
 
 impl Read for UndecidedStream<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while !self.stream.wait_within(TICK) {
+        while !self.stream.wait_within(POLL_INTERVAL) {
             if is_over(self.is_decided) {
                 return Err(io::ErrorKind::WouldBlock.into());
             }

@@ -12,7 +12,7 @@ const MAX_REMEMBERED: usize = 1024;
 /// Waiting items in order of arrival, except that the item in service comes first.
 #[derive(Debug)]
 pub struct FairQueue<T> {
-    waiting: VecDeque<(Host, T)>,
+    entries: VecDeque<(Host, T)>,
     shown: Option<Instant>,
     /// Number of unsuccessful turns per address.
     failed_turns: HashMap<Host, usize>,
@@ -24,7 +24,7 @@ pub struct QueueFull;
 
 impl<T> Default for FairQueue<T> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), shown: None, failed_turns: HashMap::new() }
+        Self { entries: VecDeque::new(), shown: None, failed_turns: HashMap::new() }
     }
 }
 
@@ -32,28 +32,28 @@ impl<T> FairQueue<T> {
     /// Makes room for an item of this address. If the queue is full, evicts and returns the newest item of the address
     /// with the most places; unsuccessful turns of an address count as places.
     pub fn evict(&mut self, host: Host) -> Result<Option<T>, QueueFull> {
-        if self.waiting.len() < MAX_ITEMS {
+        if self.entries.len() < MAX_ITEMS {
             return Ok(None);
         }
         let is_first_shown = usize::from(self.shown.is_some());
-        let others = (is_first_shown..self.waiting.len()).map(|at| (self.weight(self.waiting[at].0), at));
+        let others = (is_first_shown..self.entries.len()).map(|at| (self.weight(self.entries[at].0), at));
         let (max, newest) = others.max().ok_or(QueueFull)?;
         // Equal weights must not evict each other.
         if max <= self.weight(host) + 1 {
             return Err(QueueFull);
         }
-        Ok(self.waiting.remove(newest).map(|(_, item)| item))
+        Ok(self.entries.remove(newest).map(|(_, item)| item))
     }
 
     /// Appends an item.
     pub fn add(&mut self, host: Host, item: T) {
-        self.waiting.push_back((host, item));
+        self.entries.push_back((host, item));
     }
 
     /// Returns the item in service, or else the next one: the first to arrive from the address with the fewest
     /// unsuccessful turns.
     pub fn next(&self) -> Option<(usize, &T)> {
-        let mut candidates = self.waiting.iter().enumerate();
+        let mut candidates = self.entries.iter().enumerate();
         let (at, (_, item)) = match self.shown {
             Some(_) => candidates.next(),
             None => candidates.min_by_key(|(_, (host, _))| self.failed_turns(*host)),
@@ -63,8 +63,8 @@ impl<T> FairQueue<T> {
 
     /// Puts this item in service.
     pub fn show(&mut self, at: usize, now: Instant) {
-        if let Some(item) = self.waiting.remove(at) {
-            self.waiting.push_front(item);
+        if let Some(item) = self.entries.remove(at) {
+            self.entries.push_front(item);
             self.shown = Some(now);
         }
     }
@@ -76,7 +76,7 @@ impl<T> FairQueue<T> {
 
     /// Removes an item. If it was in service, its turn counts as unsuccessful.
     pub fn remove(&mut self, at: usize) -> Option<T> {
-        let (host, item) = self.waiting.remove(at)?;
+        let (host, item) = self.entries.remove(at)?;
         if at == 0 && self.shown.take().is_some() {
             if self.failed_turns.len() >= MAX_REMEMBERED {
                 self.failed_turns.clear();
@@ -89,23 +89,23 @@ impl<T> FairQueue<T> {
     /// Removes the item in service after a successful turn.
     pub fn take(&mut self) -> Option<T> {
         self.shown.take()?;
-        self.waiting.pop_front().map(|(_, item)| item)
+        self.entries.pop_front().map(|(_, item)| item)
     }
 
     /// Removes all items.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.shown = None;
-        self.waiting.drain(..).map(|(_, item)| item)
+        self.entries.drain(..).map(|(_, item)| item)
     }
 
     /// Returns all waiting items.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.waiting.iter().map(|(_, item)| item)
+        self.entries.iter().map(|(_, item)| item)
     }
 
     /// Returns the item at this index.
     pub fn get(&self, at: usize) -> Option<&T> {
-        self.waiting.get(at).map(|(_, item)| item)
+        self.entries.get(at).map(|(_, item)| item)
     }
 
     fn failed_turns(&self, host: Host) -> usize {
@@ -113,7 +113,7 @@ impl<T> FairQueue<T> {
     }
 
     fn weight(&self, host: Host) -> usize {
-        self.waiting.iter().filter(|(other, _)| *other == host).count() + self.failed_turns(host)
+        self.entries.iter().filter(|(other, _)| *other == host).count() + self.failed_turns(host)
     }
 }
 

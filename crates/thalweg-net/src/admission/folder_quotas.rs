@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Lifetime of a measurement of an idle folder; its owner may have freed space since.
-const LATELY: Duration = Duration::from_secs(60);
+const MEASUREMENT_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Quotas of folders, by path.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Quotas {
         make: impl FnOnce() -> io::Result<Quota>,
     ) -> io::Result<Arc<Quota>> {
         self.0.retain(|_, (quota, made)| {
-            Arc::strong_count(quota) > 1 || now.saturating_duration_since(*made) < LATELY
+            Arc::strong_count(quota) > 1 || now.saturating_duration_since(*made) < MEASUREMENT_LIFETIME
         });
         if let Some((quota, _)) = self.0.get(folder) {
             return Ok(Arc::clone(quota));
@@ -45,7 +45,7 @@ pub struct TotalQuota {
 }
 
 /// Inverse of the maximum share of time spent on measuring the shared folder.
-const PARTS: u32 = 100;
+const MEASURING_SHARE_INVERSE: u32 = 100;
 
 impl TotalQuota {
     /// Measures this folder.
@@ -68,7 +68,7 @@ impl TotalQuota {
 
 /// Returns the time until the next measurement after one of this duration.
 fn pause_after_measurement(duration: Duration) -> Duration {
-    LATELY.max(duration.saturating_mul(PARTS))
+    MEASUREMENT_LIFETIME.max(duration.saturating_mul(MEASURING_SHARE_INVERSE))
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(held.used().get(), 0);
         std::fs::remove_dir(&folder).unwrap();
         assert!(total.quota(begun + Duration::from_secs(9000)).is_err());
-        assert_eq!(pause_after_measurement(Duration::from_millis(1)), LATELY);
+        assert_eq!(pause_after_measurement(Duration::from_millis(1)), MEASUREMENT_LIFETIME);
         assert_eq!(pause_after_measurement(Duration::from_secs(6)), Duration::from_secs(600));
     }
 }

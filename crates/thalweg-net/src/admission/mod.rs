@@ -26,7 +26,7 @@ pub use approval_queue::{Approval, ApprovalRequest, Approver};
 pub use duplicate_sender::{DuplicateSender, Turn};
 pub use folder_quotas::{Quotas, TotalQuota};
 pub use known_senders::{KnownSenders, SenderNames, name_for};
-pub use pairing_offer::{PAIRING, PairingEvent, PairingOffer, TIMEOUT as PAIRING_TIMEOUT};
+pub use pairing_offer::{ATTEMPT_TIMEOUT as PAIRING_TIMEOUT, PAIRING, PairingEvent, PairingOffer};
 pub use rejected_senders::{Denial, DenialReason};
 pub use transfer_slots::{REMOVED_SENDER_REASON, TransferSlots};
 

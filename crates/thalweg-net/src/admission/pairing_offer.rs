@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 pub const PAIRING: &str = "pair";
 
 /// Lifetime of a code.
-const LIFE: Duration = Duration::from_secs(600);
+const CODE_LIFETIME: Duration = Duration::from_secs(600);
 
 /// Timeout of one attempt, which needs two round trips.
-pub const TIMEOUT: Duration = Duration::from_secs(15);
+pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A code that awaits a sender.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl PairingOffer {
     /// Creates a new code for the endpoint with this key.
     pub fn new(now: Instant, own_key: PublicKey) -> Self {
         let code = Code::generate(&mut SystemEntropy::new());
-        Self { code, own_key, guesses: Guesses::default(), until: now + LIFE, attempt: None }
+        Self { code, own_key, guesses: Guesses::default(), until: now + CODE_LIFETIME, attempt: None }
     }
 
     /// Returns the code.
@@ -80,7 +80,7 @@ impl PairingOffer {
         };
         // If the thread cannot start, its end of the channel is dropped, which counts as no event.
         let _ = std::thread::Builder::new().name("pairing".to_owned()).spawn(pair);
-        self.attempt = Some(Attempt { connection: watch, result, until: now + TIMEOUT });
+        self.attempt = Some(Attempt { connection: watch, result, until: now + ATTEMPT_TIMEOUT });
     }
 
     /// Returns true during an attempt of this peer.
@@ -169,11 +169,14 @@ mod tests {
         let silent_peer = client.connect(request).unwrap();
         let begun = Instant::now();
         let mut invitation = PairingOffer::new(begun, Identity::from_secret([1; 32]).public());
-        let last = begun + LIFE - Duration::from_secs(1);
+        let last = begun + CODE_LIFETIME - Duration::from_secs(1);
         invitation.begin_attempt(last, server.accept().unwrap());
-        assert!(matches!(invitation.poll(begun + LIFE), PairingEvent::None), "the attempt may go on");
+        assert!(
+            matches!(invitation.poll(begun + CODE_LIFETIME), PairingEvent::None),
+            "the attempt may go on"
+        );
         // The attempt times out and is closed. After that the code is invalid.
-        let late = last + TIMEOUT;
+        let late = last + ATTEMPT_TIMEOUT;
         while !matches!(invitation.poll(late), PairingEvent::Over(_)) {
             std::thread::sleep(Duration::from_millis(5));
         }

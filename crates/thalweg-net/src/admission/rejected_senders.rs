@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Burst size of individual reports.
-const BURST: u32 = 20;
+const REPORT_BURST: u32 = 20;
 /// Interval at which the burst allowance refills by one.
 const REFILL_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of the summary reports about all others.
@@ -38,7 +38,7 @@ pub enum DenialReason {
 #[derive(Debug)]
 pub struct Denials {
     /// Remaining allowance of individual reports.
-    left: u32,
+    reports_left: u32,
     since: Instant,
     /// Number of unreported denials, and time of the last report.
     unreported: u64,
@@ -49,24 +49,25 @@ pub struct Denials {
 impl Denials {
     /// Creates an empty record.
     pub fn new(now: Instant) -> Self {
-        Self { left: BURST, since: now, unreported: 0, reported: now, all: 0 }
+        Self { reports_left: REPORT_BURST, since: now, unreported: 0, reported: now, all: 0 }
     }
 
     /// Counts a denial. Returns true if it should be reported individually.
     pub fn add(&mut self, now: Instant) -> bool {
         self.all += 1;
-        while self.left < BURST && now.saturating_duration_since(self.since) >= REFILL_INTERVAL {
-            self.left += 1;
+        while self.reports_left < REPORT_BURST && now.saturating_duration_since(self.since) >= REFILL_INTERVAL
+        {
+            self.reports_left += 1;
             self.since += REFILL_INTERVAL;
         }
-        if self.left == BURST {
+        if self.reports_left == REPORT_BURST {
             self.since = now;
         }
-        if self.left == 0 {
+        if self.reports_left == 0 {
             self.unreported += 1;
             return false;
         }
-        self.left -= 1;
+        self.reports_left -= 1;
         true
     }
 

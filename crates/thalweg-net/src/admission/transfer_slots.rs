@@ -33,8 +33,8 @@ pub struct TransferSlots {
     idle: Duration,
     transfers: Vec<Transfer>,
     /// Finished transfers without a slot, until their threads end; at most as many as there are slots.
-    lingering: Vec<Lingering>,
-    waiting: Vec<DuplicateSender>,
+    lingering: Vec<FinishedTransfer>,
+    waiting_senders: Vec<DuplicateSender>,
     /// A sender that may be admitted.
     free: Option<AdmittedSender>,
 }
@@ -54,7 +54,7 @@ struct Transfer {
 
 /// A finished transfer, and the time of its end.
 #[derive(Debug)]
-struct Lingering {
+struct FinishedTransfer {
     connection: Connection,
     progress: Weak<Progress>,
     since: Instant,
@@ -70,13 +70,13 @@ struct Pace {
     /// Time of the last progress, and bytes received by then.
     progress: (Instant, u64),
     /// Bytes that count as progress.
-    enough: u64,
+    progress_bytes: u64,
 }
 
 impl Pace {
     fn new(now: Instant, idle: Duration) -> Self {
         let enough = (MIN_RATE * idle.as_secs_f64()) as u64;
-        Self { rate: None, mark: (now, 0), progress: (now, 0), enough }
+        Self { rate: None, mark: (now, 0), progress: (now, 0), progress_bytes: enough }
     }
 
     /// Updates the rate with the bytes received by `now`.
@@ -87,7 +87,7 @@ impl Pace {
             self.rate = Some(bytes.saturating_sub(before) as f64 / span.as_secs_f64());
             self.mark = (now, bytes);
         }
-        if bytes.saturating_sub(self.progress.1) >= self.enough {
+        if bytes.saturating_sub(self.progress.1) >= self.progress_bytes {
             self.progress = (now, bytes);
         }
     }
@@ -111,7 +111,14 @@ impl Pace {
 impl TransferSlots {
     /// Creates at most `max` slots; a transfer that is idle for `idle` loses its slot while others wait.
     pub fn new(max: usize, idle: Duration) -> Self {
-        Self { max, idle, transfers: Vec::new(), lingering: Vec::new(), waiting: Vec::new(), free: None }
+        Self {
+            max,
+            idle,
+            transfers: Vec::new(),
+            lingering: Vec::new(),
+            waiting_senders: Vec::new(),
+            free: None,
+        }
     }
 
     /// Admits or queues an incoming sender. [Wanted](super::Admission::wants) senders have precedence over others.
@@ -122,21 +129,21 @@ impl TransferSlots {
         if of_one.clone().count() >= MAX_OF_ONE
             && let Some(oldest) = of_one.next()
         {
-            let is_waiting = self.waiting.iter().any(|entry| entry.key() == key);
-            let is_full = self.waiting.len() >= MAX_WAITING;
+            let is_waiting = self.waiting_senders.iter().any(|entry| entry.key() == key);
+            let is_full = self.waiting_senders.len() >= MAX_WAITING;
             if is_full && !is_waiting && is_wanted {
                 // Dropping the entry asks the sender to retry later.
-                let unwanted = self.waiting.iter().rposition(|entry| !self.wants(&entry.key()));
-                unwanted.map(|at| self.waiting.remove(at));
+                let unwanted = self.waiting_senders.iter().rposition(|entry| !self.wants(&entry.key()));
+                unwanted.map(|at| self.waiting_senders.remove(at));
             }
-            if is_waiting || self.waiting.len() >= MAX_WAITING {
+            if is_waiting || self.waiting_senders.len() >= MAX_WAITING {
                 sender
                     .connection
                     .close(code::BUSY, "transfers of the same sender are in progress; try again later");
                 return;
             }
             let earlier = oldest.connection.another();
-            self.waiting.push(DuplicateSender::new(now, sender, earlier));
+            self.waiting_senders.push(DuplicateSender::new(now, sender, earlier));
             return;
         }
         if self.transfers.len() >= self.max && !self.evict_for(now, is_wanted) {
@@ -152,15 +159,15 @@ impl TransferSlots {
         if let Some(free) = self.free.take() {
             return Some(free);
         }
-        for at in 0..self.waiting.len() {
-            match self.waiting[at].poll(now) {
+        for at in 0..self.waiting_senders.len() {
+            match self.waiting_senders[at].poll(now) {
                 Turn::Wait => {}
                 Turn::Gone => {
-                    self.waiting.remove(at);
+                    self.waiting_senders.remove(at);
                     return None;
                 }
                 Turn::Enter(sender) => {
-                    self.waiting.remove(at);
+                    self.waiting_senders.remove(at);
                     return Some(sender);
                 }
             }
@@ -214,13 +221,13 @@ impl TransferSlots {
             // Bound the number of threads to twice the number of slots: beyond that, close the connection that has
             // lingered longest, and wait for closed ones, which may still have data to store.
             let is_over = progress.is_over() || transfer.connection.closed().is_some();
-            let frees_slot = |lingering: &[Lingering]| {
+            let frees_slot = |lingering: &[FinishedTransfer]| {
                 let open = lingering.iter().find(|lingering| lingering.connection.closed().is_none());
                 open.inspect(|oldest| oldest.connection.close(code::DONE, "")).is_some()
             };
             if is_over && (lingering.len() < *max || frees_slot(lingering)) {
                 let (connection, progress) = (transfer.connection.another(), transfer.progress.clone());
-                lingering.push(Lingering { connection, progress, since: now });
+                lingering.push(FinishedTransfer { connection, progress, since: now });
                 return false;
             }
             let received = progress.received_chunks();
@@ -267,7 +274,7 @@ struct Candidate {
 }
 
 const TOO_SLOW: &str = "it made almost no progress while others waited; try again later";
-const UNWANTED: &str = "its slot went to a sender that the receiver knows; try again later";
+const UNWANTED_REASON: &str = "its slot went to a sender that the receiver knows; try again later";
 
 /// Returns the transfer to end in favour of a sender, and its close reason.
 fn transfer_to_evict(
@@ -281,7 +288,7 @@ fn transfer_to_evict(
         let unwanted = all().filter(|(_, transfer)| !transfer.is_wanted);
         let slowest = unwanted.min_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate));
         if let Some((at, _)) = slowest {
-            return Some((at, UNWANTED));
+            return Some((at, UNWANTED_REASON));
         }
     }
     let (at, longest) = all().min_by_key(|(_, transfer)| transfer.idle_since)?;
@@ -317,7 +324,7 @@ mod tests {
             let expected = if seconds == 0 { 1 } else { 2 };
             assert_eq!(
                 transfer_to_evict(now, true, IDLE_TIMEOUT, &transfers),
-                Some((expected, UNWANTED)),
+                Some((expected, UNWANTED_REASON)),
                 "{seconds} s"
             );
         }

@@ -9,37 +9,37 @@ use std::collections::HashMap;
 pub struct UnknownSenders {
     max: usize,
     /// Number of active transfers per key.
-    here: HashMap<PublicKey, usize>,
+    active_transfers: HashMap<PublicKey, usize>,
 }
 
 impl UnknownSenders {
     /// Creates an empty set with a limit, which also counts former members that are known by now.
     pub fn new(max: usize) -> Self {
-        Self { max, here: HashMap::new() }
+        Self { max, active_transfers: HashMap::new() }
     }
 
     /// Returns true if one more may be admitted when `known` of them are known.
     pub fn has_capacity(&self, known: usize) -> bool {
-        known + self.here.len() < self.max
+        known + self.active_transfers.len() < self.max
     }
 
     /// Returns true if the key has an active transfer.
     pub fn contains(&self, key: &PublicKey) -> bool {
-        self.here.contains_key(key)
+        self.active_transfers.contains_key(key)
     }
 
     /// Records the start of a transfer.
     pub fn begin(&mut self, key: PublicKey) {
-        *self.here.entry(key).or_default() += 1;
+        *self.active_transfers.entry(key).or_default() += 1;
     }
 
     /// Records the end of a transfer. Returns true if it was the last one of a key in this set.
     pub fn end(&mut self, key: &PublicKey) -> bool {
-        let Some(transfers) = self.here.get_mut(key) else { return false };
+        let Some(transfers) = self.active_transfers.get_mut(key) else { return false };
         *transfers -= 1;
         let is_last = *transfers == 0;
         if is_last {
-            self.here.remove(key);
+            self.active_transfers.remove(key);
         }
         is_last
     }

@@ -9,9 +9,9 @@ use crate::flow::Scheme;
 use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
 use crate::identity::PublicKey;
 use crate::packet_protection::{Decryptor, Encryptor};
-use crate::session::{Agreed, Session, SessionConfig, Side, code};
+use crate::session::{Session, SessionConfig, Side, Terms, code};
 use crate::wire::{
-    ConnectionId, TOKEN, write_cookie, write_header, write_hello, write_response, write_version,
+    ConnectionId, RESET_TOKEN, write_cookie, write_header, write_hello, write_response, write_version,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ pub(super) struct Connecting {
     pub cookie: Vec<u8>,
     /// Cookies answered since the last retransmission of the hello.
     pub cookies: u32,
-    pub token: [u8; TOKEN],
-    pub due: Time,
+    pub token: [u8; RESET_TOKEN],
+    pub next_retry: Time,
     pub deadline: Time,
     pub tries: u32,
     /// Time of the first transmission of the hello, or of the hello with a cookie.
@@ -138,7 +138,7 @@ impl Endpoint {
         // hello.
         if connecting.cookies < MAX_COOKIES {
             connecting.cookies += 1;
-            connecting.due = now;
+            connecting.next_retry = now;
             connecting.tries = 0;
             self.make_ready(index);
         }
@@ -177,7 +177,7 @@ impl Endpoint {
             self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::NameTooLong)));
             return self.remove(index);
         };
-        let agreed = Agreed {
+        let agreed = Terms {
             side: Side::Client,
             peer,
             service: connect.service,
@@ -187,7 +187,7 @@ impl Endpoint {
             token: server.token,
             max_datagram_bytes: server.max_datagram_bytes.min(self.config.max_datagram_bytes),
             binding: secrets.binding,
-            known: true,
+            is_authorised: true,
         };
         let keys = (Encryptor::new(secrets.client), Decryptor::new(secrets.server));
         let mut session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
@@ -279,7 +279,7 @@ impl Endpoint {
         }
         let promised = if is_known { self.to_promise() } else { 0 };
         let memory = if is_known { promised } else { self.config.session.memory };
-        let agreed = Agreed {
+        let agreed = Terms {
             side: Side::Server,
             peer,
             service: client.service.clone(),
@@ -289,7 +289,7 @@ impl Endpoint {
             token: client.token,
             max_datagram_bytes: client.max_datagram_bytes.min(self.config.max_datagram_bytes),
             binding: secrets.binding,
-            known: is_known,
+            is_authorised: is_known,
         };
         let config = SessionConfig { memory, ..self.config.session };
         let keys = (Encryptor::new(secrets.server), Decryptor::new(secrets.client));
@@ -337,7 +337,7 @@ impl Endpoint {
         if shard == self.shard {
             self.evict_peer(now, other);
         } else {
-            self.passed.push_back((shard, ShardMessage::Evict(other)));
+            self.shard_messages.push_back((shard, ShardMessage::Evict(other)));
         }
     }
 
@@ -372,13 +372,13 @@ fn negotiate_scheme(listen: &Listen, encoded: &[u8]) -> Result<Scheme, String> {
 
 impl Connecting {
     pub fn poll(&mut self, now: Time, batch: &mut Batch) {
-        if now < self.due {
+        if now < self.next_retry {
             return;
         }
         if self.tries > 0 {
             self.cookies = 0;
         }
-        self.due = now + FIRST_REPEAT * (1 << self.tries.min(1));
+        self.next_retry = now + FIRST_REPEAT * (1 << self.tries.min(1));
         self.tries += 1;
         self.first.get_or_insert(now);
         if self.tries > HELLOS_BEFORE_PROBES {

@@ -25,7 +25,7 @@ type Ports<T> = HashMap<u16, VecDeque<(Time, T)>>;
 #[derive(Debug)]
 pub struct Shares<T> {
     max: usize,
-    open: HashMap<Host, (usize, Ports<T>)>,
+    open_slots: HashMap<Host, (usize, Ports<T>)>,
     /// Hosts by number of slots.
     by_count: BTreeSet<(usize, Host)>,
     count: usize,
@@ -34,7 +34,7 @@ pub struct Shares<T> {
 impl<T: Copy + Ord> Shares<T> {
     /// Creates `max` free slots, at least one.
     pub fn new(max: usize) -> Self {
-        Self { max: max.max(1), open: HashMap::new(), by_count: BTreeSet::new(), count: 0 }
+        Self { max: max.max(1), open_slots: HashMap::new(), by_count: BTreeSet::new(), count: 0 }
     }
 
     /// Returns true if more than half of the slots are taken.
@@ -57,7 +57,7 @@ impl<T: Copy + Ord> Shares<T> {
         let &(max, _) = self.by_count.last()?;
         // Among hosts with equal numbers, evict the oldest entry first.
         let greediest = self.by_count.range((max, Host(0, false))..).filter_map(|(_, host)| {
-            let (_, ports) = self.open.get(host)?;
+            let (_, ports) = self.open_slots.get(host)?;
             let (port, open) = ports
                 .iter()
                 .max_by_key(|(_, open)| (open.len(), open.front().map(|first| core::cmp::Reverse(*first))))?;
@@ -70,7 +70,7 @@ impl<T: Copy + Ord> Shares<T> {
     /// Adds an entry.
     pub fn add(&mut self, now: Time, address: SocketAddr, what: T) {
         let host = Host::from_address(address);
-        let (count, ports) = self.open.entry(host).or_default();
+        let (count, ports) = self.open_slots.entry(host).or_default();
         self.by_count.remove(&(*count, host));
         *count += 1;
         self.by_count.insert((*count, host));
@@ -84,7 +84,7 @@ impl<T: Copy + Ord> Shares<T> {
     }
 
     fn remove_from(&mut self, host: Host, port: u16, what: T) {
-        let Some((count, ports)) = self.open.get_mut(&host) else { return };
+        let Some((count, ports)) = self.open_slots.get_mut(&host) else { return };
         let Some(open) = ports.get_mut(&port) else { return };
         let Some(place) = open.iter().position(|(_, other)| *other == what) else { return };
         open.remove(place);
@@ -95,7 +95,7 @@ impl<T: Copy + Ord> Shares<T> {
         *count -= 1;
         self.count -= 1;
         if *count == 0 {
-            self.open.remove(&host);
+            self.open_slots.remove(&host);
         } else {
             self.by_count.insert((*count, host));
         }

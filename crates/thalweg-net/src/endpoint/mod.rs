@@ -18,7 +18,7 @@ use crate::handshake::Initiator;
 use crate::identity::Entropy;
 use crate::packet_protection::DecryptionError;
 use crate::session::{PollResult, Session, Side, UNAUTHENTICATED_MEMORY};
-use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
+use crate::wire::{ConnectionId, Packet, RESET_TOKEN, SAFE_DATAGRAM, write_reset};
 use connection_establishment::Connecting;
 use core::ops::Range;
 pub use fair_slots::Host;
@@ -47,7 +47,7 @@ struct Entry {
     generation: u64,
     state: State,
     /// True while the entry is in the poll list.
-    ready: bool,
+    in_poll_list: bool,
     /// Key of the entry in the set of deadlines.
     deadline: Time,
     /// Source address, while the peer is unauthenticated.
@@ -60,7 +60,7 @@ impl Entry {
     /// Adds the entry, which has this index, to the poll list.
     #[inline]
     fn make_ready(&mut self, index: usize, ready: &mut VecDeque<usize>) {
-        if !core::mem::replace(&mut self.ready, true) {
+        if !core::mem::replace(&mut self.in_poll_list, true) {
             ready.push_back(index);
         }
     }
@@ -86,7 +86,7 @@ pub struct Endpoint {
     /// Time of the next check for expired half-open handshakes.
     expires: Time,
     /// Messages for other shards.
-    passed: VecDeque<(usize, ShardMessage)>,
+    shard_messages: VecDeque<(usize, ShardMessage)>,
     /// Shard to which the current datagram must be forwarded.
     forward_to: Option<usize>,
     /// True if the current datagram was forwarded to this shard.
@@ -101,11 +101,11 @@ pub struct Endpoint {
     /// Number of connections whose schemes use packet arrival times.
     timing: usize,
     deadlines: BTreeSet<(Time, usize)>,
-    ready: VecDeque<usize>,
+    poll_list: VecDeque<usize>,
     /// Pending replies that belong to no connection.
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
     events: VecDeque<(Handle, EndpointEvent)>,
-    opened: Vec<DecryptedDatagram>,
+    decrypted: Vec<DecryptedDatagram>,
     stats: EndpointStats,
 }
 
@@ -162,7 +162,7 @@ impl Endpoint {
             shard,
             clock_offset: 0,
             expires: Time::MAX,
-            passed: VecDeque::new(),
+            shard_messages: VecDeque::new(),
             forward_to: None,
             is_passed: false,
             entries: Vec::new(),
@@ -172,10 +172,10 @@ impl Endpoint {
             remote_ids: HashMap::new(),
             timing: 0,
             deadlines: BTreeSet::new(),
-            ready: VecDeque::new(),
+            poll_list: VecDeque::new(),
             answers: VecDeque::new(),
             events: VecDeque::new(),
-            opened: Vec::new(),
+            decrypted: Vec::new(),
             stats: EndpointStats::default(),
         }
     }
@@ -242,7 +242,7 @@ impl Endpoint {
             cookie: Vec::new(),
             cookies: 0,
             token,
-            due: now,
+            next_retry: now,
             deadline: now + HANDSHAKE_TIMEOUT,
             tries: 0,
             first: None,
@@ -344,7 +344,7 @@ impl Endpoint {
     ) where
         T: AsMut<[u8]>,
     {
-        let mut opened = core::mem::take(&mut self.opened);
+        let mut opened = core::mem::take(&mut self.decrypted);
         let mut last = None;
         let mut start = 0;
         let mut forwarded = Vec::new();
@@ -377,10 +377,10 @@ impl Endpoint {
                 let (packet, range) =
                     copied.as_ref().map_or((&shared, range), |(copy, range)| (copy, range.clone()));
                 session.receive(now, arrival.from, arrival.ecn, (number, packet, range), &mut *self.entropy);
-                entry.make_ready(index, &mut self.ready);
+                entry.make_ready(index, &mut self.poll_list);
             }
         }
-        self.opened = opened;
+        self.decrypted = opened;
     }
 
     fn receive_one(
@@ -516,9 +516,9 @@ impl Endpoint {
             self.set_deadline(index, Time::MAX);
             self.make_ready(index);
         }
-        while let Some(index) = self.ready.pop_front() {
+        while let Some(index) = self.poll_list.pop_front() {
             let Some(Some(entry)) = self.entries.get_mut(index) else { continue };
-            entry.ready = false;
+            entry.in_poll_list = false;
             let handle = Handle { index, generation: entry.generation };
             match &mut entry.state {
                 State::Connecting(connecting) => {
@@ -529,7 +529,7 @@ impl Endpoint {
                         continue;
                     }
                     connecting.poll(now, batch);
-                    let at = connecting.due.min(connecting.deadline);
+                    let at = connecting.next_retry.min(connecting.deadline);
                     self.set_deadline(index, at);
                 }
                 State::Gone => {}
@@ -599,7 +599,7 @@ impl Endpoint {
         let entry = Entry {
             generation: self.generations,
             state,
-            ready: false,
+            in_poll_list: false,
             deadline: Time::MAX,
             unauthenticated: None,
             promised: 0,
@@ -643,7 +643,7 @@ impl Endpoint {
 
     fn make_ready(&mut self, index: usize) {
         if let Some(Some(entry)) = self.entries.get_mut(index) {
-            entry.make_ready(index, &mut self.ready);
+            entry.make_ready(index, &mut self.poll_list);
         }
     }
 
@@ -672,10 +672,10 @@ impl Endpoint {
     }
 
     /// Returns the token that authenticates a reset for packets with `id`.
-    fn token(&self, id: ConnectionId) -> [u8; TOKEN] {
+    fn token(&self, id: ConnectionId) -> [u8; RESET_TOKEN] {
         let hash = blake3::keyed_hash(&self.reset_key, &id.0);
-        let mut token = [0; TOKEN];
-        token.copy_from_slice(&hash.as_bytes()[..TOKEN]);
+        let mut token = [0; RESET_TOKEN];
+        token.copy_from_slice(&hash.as_bytes()[..RESET_TOKEN]);
         token
     }
 }

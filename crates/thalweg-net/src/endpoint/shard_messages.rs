@@ -42,7 +42,7 @@ impl ShardMessage {
 impl Endpoint {
     /// Returns the next message for another shard, with that shard's number.
     pub fn passed(&mut self) -> Option<(usize, ShardMessage)> {
-        self.passed.pop_front()
+        self.shard_messages.pop_front()
     }
 
     /// Processes a message from another shard.
@@ -112,7 +112,7 @@ impl Endpoint {
                 .count();
             self.stats.forwarded += together as u64;
             let bytes = bytes[first.start..end].to_vec();
-            self.passed.push_back((*shard, ShardMessage::Datagrams { arrival, stride, bytes }));
+            self.shard_messages.push_back((*shard, ShardMessage::Datagrams { arrival, stride, bytes }));
             rest = &rest[together..];
         }
     }

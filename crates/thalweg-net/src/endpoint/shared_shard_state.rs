@@ -9,7 +9,7 @@
 //! the only shard of its own shared state.
 //!
 //! Shards may restart their clocks at different times. The clock of the shared state continues through these restarts
-//! and wraps every [`ROUND`]; rates and spent cookies are then reset.
+//! and wraps every [`CLOCK_PERIOD`]; rates and spent cookies are then reset.
 
 use super::fair_slots::Shares;
 use super::half_open_handshakes::{CONTENDED_TIMEOUT, HANDSHAKE_TIMEOUT, HalfOpen};
@@ -32,10 +32,10 @@ use thalweg_proto::units::{Duration, Time};
 pub const MAX_SHARDS: usize = 64;
 
 /// Wrap-around period of the shared clock, in nanoseconds: 200 days.
-const ROUND: u64 = 200 * 86_400 * 1_000_000_000;
+const CLOCK_PERIOD: u64 = 200 * 86_400 * 1_000_000_000;
 
 /// Maximum reset rate, in resets per second; also the burst size.
-const RESETS: u32 = 100;
+const MAX_RESET_RATE: u32 = 100;
 
 /// State shared by the endpoints of one socket.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ struct State {
     /// Latest time reported by any shard.
     latest: Time,
     half_open: HalfOpen<ConnectionId>,
-    openings: BTreeMap<ConnectionId, Opening>,
+    openings: BTreeMap<ConnectionId, HalfOpenHandshake>,
     /// The same handshakes by start time.
     by_age: BTreeSet<(Time, ConnectionId)>,
     /// Handshakes by client hello.
@@ -90,13 +90,13 @@ impl Hello {
 
 /// Half-open handshake: at most the address of the client is validated.
 #[derive(Debug)]
-struct Opening {
+struct HalfOpenHandshake {
     hello: Hello,
     /// True if a cookie has validated the address.
     is_validated: bool,
-    begun: Time,
+    start_time: Time,
     /// Handshake state; `None` while a shard works on it.
-    begins: Option<BegunHandshake>,
+    handshake: Option<BegunHandshake>,
 }
 
 /// State of a half-open handshake, and the response to its hello.
@@ -142,7 +142,7 @@ impl ListenerState {
                 by_age: BTreeSet::new(),
                 hellos: HashMap::new(),
                 used_cookies: UsedCookies::default(),
-                resets: Bucket::new(now, RESETS),
+                resets: Bucket::new(now, MAX_RESET_RATE),
                 accepted: 0,
                 loads: vec![0; shards],
                 unauthenticated: Shares::new(limits.unauthenticated),
@@ -159,7 +159,7 @@ impl ListenerState {
     /// Converts a shard's time to the shared clock. The shard's clock shows `now`, and has shown `clock_offset` nanoseconds in
     /// all before its restarts.
     pub(super) fn time(now: Time, clock_offset: u64) -> Time {
-        let nanos = (now.as_picos() / 1000).wrapping_add(clock_offset) % ROUND;
+        let nanos = (now.as_picos() / 1000).wrapping_add(clock_offset) % CLOCK_PERIOD;
         Time::from_picos(nanos * 1000)
     }
 
@@ -205,7 +205,7 @@ impl ListenerState {
             if let Some(cookie) = cookie {
                 state.used_cookies.add(now, cookie);
             }
-            let begun = state.openings.get(id).and_then(|opening| opening.begins.as_ref());
+            let begun = state.openings.get(id).and_then(|opening| opening.handshake.as_ref());
             return HelloOutcome::Known(begun.map(|begun| begun.response.clone()));
         }
         if cookie.is_some_and(|cookie| state.used_cookies.contains(cookie)) {
@@ -240,7 +240,9 @@ impl ListenerState {
             }
         };
         let is_validated = cookie.is_some();
-        state.openings.insert(local, Opening { hello, is_validated, begun: now, begins: None });
+        state
+            .openings
+            .insert(local, HalfOpenHandshake { hello, is_validated, start_time: now, handshake: None });
         state.by_age.insert((now, local));
         state.half_open.add(now, hello.remote, is_validated, local);
         state.hellos.insert(hello, local);
@@ -251,7 +253,7 @@ impl ListenerState {
     /// Returns a handshake after work on it succeeded or failed, so another shard can continue.
     pub(super) fn put_back(&self, local: ConnectionId, begun: BegunHandshake) {
         if let Some(opening) = self.state().openings.get_mut(&local) {
-            opening.begins = Some(begun);
+            opening.handshake = Some(begun);
         }
     }
 
@@ -271,11 +273,11 @@ impl ListenerState {
         let (mut guard, now) = self.at(now);
         let state = &mut *guard;
         let opening = state.openings.get_mut(&local)?;
-        let has_read_forgery = opening.begins.as_ref()?.responder.has_read_forgery();
+        let has_read_forgery = opening.handshake.as_ref()?.responder.has_read_forgery();
         if has_read_forgery && !state.half_open.may_begin(now, from) {
             return None;
         }
-        opening.begins.take().map(|begun| (opening.hello, begun))
+        opening.handshake.take().map(|begun| (opening.hello, begun))
     }
 
     /// Turns a handshake into a connection with the peer's id `remote`. Returns false if the handshake was removed
@@ -390,7 +392,7 @@ impl ListenerState {
         let state = self.state();
         state.used_cookies.digest(now, into);
         state.openings.len().hash(into);
-        for (local, Opening { hello, is_validated, begun, .. }) in &state.openings {
+        for (local, HalfOpenHandshake { hello, is_validated, start_time: begun, .. }) in &state.openings {
             (local, hello, is_validated, now.since(*begun)).hash(into);
         }
     }
@@ -402,10 +404,10 @@ impl State {
         self.latest = now;
         self.half_open.on_clock_restart(now, limits);
         self.used_cookies = UsedCookies::default();
-        self.resets = Bucket::new(now, RESETS);
+        self.resets = Bucket::new(now, MAX_RESET_RATE);
         self.by_age.clear();
         for (id, opening) in &mut self.openings {
-            opening.begun = now;
+            opening.start_time = now;
             self.by_age.insert((now, *id));
         }
     }
@@ -413,7 +415,7 @@ impl State {
     /// Removes a handshake. Returns false if there is none.
     fn forget(&mut self, local: ConnectionId) -> bool {
         let Some(opening) = self.openings.remove(&local) else { return false };
-        self.by_age.remove(&(opening.begun, local));
+        self.by_age.remove(&(opening.start_time, local));
         self.half_open.remove(opening.hello.remote, opening.is_validated, local);
         self.hellos.remove(&opening.hello);
         let shard = local.shard(self.loads.len());

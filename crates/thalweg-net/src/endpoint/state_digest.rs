@@ -22,7 +22,7 @@ impl Digest for Endpoint {
                     (1, connecting.source, &connecting.cookie, connecting.cookies, connecting.tries)
                         .hash(into);
                     (connecting.version, connecting.wrong, connecting.is_mtu_too_small).hash(into);
-                    (connecting.due.since(now), connecting.deadline.since(now)).hash(into);
+                    (connecting.next_retry.since(now), connecting.deadline.since(now)).hash(into);
                 }
                 State::Open(session) => {
                     // Of two connections with the same remote id, only one receives resets.

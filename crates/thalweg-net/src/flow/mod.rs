@@ -146,13 +146,13 @@ pub struct Flow {
     /// Datagrams queued for an engine that takes them one by one, each after it answered the previous one.
     inbox: VecDeque<(Slice, Ecn)>,
     /// Memory charged for the queued datagrams, in bytes.
-    waiting: u64,
+    queued_bytes: u64,
     /// True for a receiver without an adjustable window to limit the peer.
     is_bounded: bool,
     /// True if the engine takes any number of PDUs between polls, and its datagrams may grow to the path MTU.
     takes_batches: bool,
     follows_path: bool,
-    written: u64,
+    bytes_written: u64,
     delivered: u64,
     malformed: u64,
     /// Delivered bytes that the application has not read, and their limit.
@@ -161,7 +161,7 @@ pub struct Flow {
     /// Receive window without a memory limit, in bytes, for schemes with an adjustable window.
     window: Option<u64>,
     /// Datagrams dropped for lack of room.
-    refused: u64,
+    refused_datagrams: u64,
     failed: bool,
     send_buffer: SendBufferLimit,
     reading: Reading,
@@ -195,13 +195,13 @@ impl Flow {
             engine,
             fin,
             inbox: VecDeque::new(),
-            waiting: 0,
-            written: 0,
+            queued_bytes: 0,
+            bytes_written: 0,
             delivered: 0,
             malformed: 0,
             unread: 0,
             memory: path.memory,
-            refused: 0,
+            refused_datagrams: 0,
             failed: false,
             send_buffer: SendBufferLimit::new(),
             reading: scheme.reading(path),
@@ -245,7 +245,7 @@ impl Flow {
                 if sender.is_over() || data.is_empty() {
                     return;
                 }
-                self.written += u64::from(data.len());
+                self.bytes_written += u64::from(data.len());
                 Command::Write(data)
             }
             FlowInput::Finish => {
@@ -253,7 +253,7 @@ impl Flow {
                 Command::Finish
             }
             FlowInput::Stop => {
-                self.written = self.written.saturating_sub(self.engine.backlog());
+                self.bytes_written = self.bytes_written.saturating_sub(self.engine.backlog());
                 self.end(now, true);
                 Command::Stop
             }
@@ -281,23 +281,23 @@ impl Flow {
 
     fn end(&mut self, now: Time, stopped: bool) {
         if let Fin::Sender(sender) = &mut self.fin {
-            sender.end(now, self.written, stopped);
+            sender.end(now, self.bytes_written, stopped);
         }
     }
 
     /// Processes a datagram, like [`handle`](Flow::handle).
     pub(crate) fn on_datagram(&mut self, now: Time, bytes: Slice, ecn: Ecn) {
-        let is_full = self.is_bounded && self.unread + self.waiting >= self.memory;
+        let is_full = self.is_bounded && self.unread + self.queued_bytes >= self.memory;
         if is_full && is_pdu(bytes.as_bytes()) {
-            self.refused += 1;
+            self.refused_datagrams += 1;
             return;
         }
         if !self.takes_batches {
             if self.inbox.len() >= MAX_WAITING {
-                self.refused += 1;
+                self.refused_datagrams += 1;
                 return;
             }
-            self.waiting += memory_charge(&bytes);
+            self.queued_bytes += memory_charge(&bytes);
             // A short datagram would keep its whole receive buffer alive.
             let is_short = bytes.len() < COPY_BELOW_BYTES;
             let bytes = if is_short { Slice::new(bytes.as_bytes()) } else { bytes };
@@ -324,7 +324,7 @@ impl Flow {
 
     fn receive(&mut self, now: Time, pdu: Slice, ecn: Ecn) -> bool {
         if self.is_bounded {
-            self.engine.notify(Notice::Memory(self.memory.saturating_sub(self.unread + self.waiting)));
+            self.engine.notify(Notice::Memory(self.memory.saturating_sub(self.unread + self.queued_bytes)));
         }
         let is_sound = self.engine.receive(now, pdu, ecn, self.recorder.as_ref());
         if let Some(recorder) = &self.recorder {
@@ -343,7 +343,7 @@ impl Flow {
                 return output;
             }
             let Some((bytes, ecn)) = self.inbox.pop_front() else { return output };
-            self.waiting -= memory_charge(&bytes);
+            self.queued_bytes -= memory_charge(&bytes);
             self.take(now, bytes, ecn);
         }
     }
@@ -417,7 +417,7 @@ impl Flow {
 
     /// Returns the number of application bytes sent, each counted once.
     pub fn sent_once(&self) -> u64 {
-        self.written.saturating_sub(self.engine.backlog())
+        self.bytes_written.saturating_sub(self.engine.backlog())
     }
 
     /// Returns the number of bytes to write now. The flow accepts more, but only queues it. The value grows as data is
@@ -438,7 +438,7 @@ impl Flow {
 
     /// Measures the sending rate, which determines the send-buffer limit. Call it from time to time.
     pub fn observe(&mut self, now: Time) {
-        self.send_buffer.observe(now, self.written.saturating_sub(self.engine.backlog()));
+        self.send_buffer.observe(now, self.bytes_written.saturating_sub(self.engine.backlog()));
     }
 
     /// Returns the current limit on sending, as of the last poll; `None` at the receiver, and when everything is done.
@@ -450,10 +450,10 @@ impl Flow {
     pub fn stats(&self, now: Time) -> FlowStats {
         let counters = self.engine.end().counters(now);
         FlowStats {
-            written: self.written,
+            written: self.bytes_written,
             delivered: self.delivered,
             malformed: self.malformed,
-            refused: self.refused,
+            refused: self.refused_datagrams,
             sender: self.engine.sender_stats(now),
             duplicates: counters.duplicates,
             mark_cuts: counters.mark_cuts,

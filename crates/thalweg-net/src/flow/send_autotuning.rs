@@ -7,13 +7,13 @@
 use thalweg_proto::units::{Duration, Time};
 
 /// Amount of buffered data, as time at the current rate.
-const SPAN: Duration = Duration::from_millis(100);
+const BUFFERED_TIME: Duration = Duration::from_millis(100);
 
 /// Interval of rate measurement. A shorter interval sees bursts; a longer one reacts late to a growing rate.
 const RATE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Decay time of the limit to zero. The decay is linear, while the rate is lower than before.
-const FALL: Duration = Duration::from_secs(1);
+const DECAY_TIME: Duration = Duration::from_secs(1);
 
 /// Lower and upper bounds of the limit, in bytes.
 const MIN_LIMIT: u64 = 32 << 10;
@@ -37,12 +37,12 @@ impl SendBufferLimit {
     pub fn observe(&mut self, now: Time, sent: u64) {
         let span = now.since(self.since);
         let bytes = sent.saturating_sub(self.sent);
-        let moved =
-            u128::from(bytes) * u128::from(SPAN.as_picos()) / u128::from(span.max(RATE_INTERVAL).as_picos());
+        let moved = u128::from(bytes) * u128::from(BUFFERED_TIME.as_picos())
+            / u128::from(span.max(RATE_INTERVAL).as_picos());
         let mut limit = self.limit;
         if span >= RATE_INTERVAL {
-            let lost =
-                u128::from(limit) * u128::from(span.min(FALL).as_picos()) / u128::from(FALL.as_picos());
+            let lost = u128::from(limit) * u128::from(span.min(DECAY_TIME).as_picos())
+                / u128::from(DECAY_TIME.as_picos());
             limit -= u64::try_from(lost).unwrap_or(limit);
             (self.since, self.sent) = (now, sent);
         }

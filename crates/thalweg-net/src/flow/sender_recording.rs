@@ -32,9 +32,9 @@ pub struct Recording {
     /// Number of the next data packet.
     next: u64,
     /// A recently used data number.
-    near: u64,
+    recent_number: u64,
     /// Unacknowledged data, by its first number: its end, and the last packet that carried it.
-    open: BTreeMap<u64, (u64, u64)>,
+    unacked: BTreeMap<u64, (u64, u64)>,
     /// Time of the last recorded estimates.
     believed: Option<Time>,
 }
@@ -116,11 +116,11 @@ impl Recorder {
     pub(super) fn on_sent<P: Payload>(&self, now: Time, pdu: &impl DataUnit<P>, size: usize) {
         let mut recording = self.lock();
         let recording = &mut *recording;
-        let Some(Range { start, end }) = pdu.data(recording.near) else { return };
-        recording.near = start;
+        let Some(Range { start, end }) = pdu.data(recording.recent_number) else { return };
+        recording.recent_number = start;
         let number = recording.next;
         recording.next += 1;
-        if let Some((_, before)) = recording.open.insert(start, (end, number)) {
+        if let Some((_, before)) = recording.unacked.insert(start, (end, number)) {
             recording.note(now, EventKind::Lost { number: before });
         }
         // No datagram is longer.
@@ -132,7 +132,7 @@ impl Recorder {
     /// Records a received PDU.
     pub(super) fn on_received<P: Payload>(&self, now: Time, pdu: &impl DataUnit<P>) {
         let mut recording = self.lock();
-        let Some(ranges) = pdu.acknowledged(recording.near) else { return };
+        let Some(ranges) = pdu.acknowledged(recording.recent_number) else { return };
         let numbers = recording.close(&ranges);
         recording.note(now, EventKind::Acknowledged { numbers });
     }
@@ -174,7 +174,7 @@ impl Recording {
 
     /// Removes the data in `ranges`. Returns the numbers of the packets that delivered it.
     fn close(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
-        let closed = take_within(&mut self.open, ranges, |(end, _)| *end);
+        let closed = take_within(&mut self.unacked, ranges, |(end, _)| *end);
         merge_numbers(closed.into_iter().map(|(_, number)| number).collect())
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct FinSender {
     is_reliable: bool,
     /// Stream length in bytes, and true if the application stopped early.
     end: Option<(u64, bool)>,
-    due: Time,
+    next_send: Time,
     /// Number of transmissions of the FIN.
     tries: u32,
     acknowledged: bool,
@@ -28,7 +28,7 @@ impl FinSender {
         Self {
             is_reliable,
             end: None,
-            due: Time::ZERO,
+            next_send: Time::ZERO,
             tries: 0,
             acknowledged: false,
             all_arrived: false,
@@ -44,7 +44,7 @@ impl FinSender {
     pub fn end(&mut self, now: Time, length: u64, stopped: bool) {
         if self.end.is_none() || stopped && self.tries == 0 {
             self.end = Some((length, stopped));
-            self.due = now;
+            self.next_send = now;
         }
     }
 
@@ -69,12 +69,12 @@ impl FinSender {
 
     /// Returns true if the FIN is due. `is_sent` tells that all data has been sent once.
     pub fn is_due(&self, now: Time, is_sent: bool) -> bool {
-        self.is_waiting(is_sent) && now >= self.due
+        self.is_waiting(is_sent) && now >= self.next_send
     }
 
     /// Returns the time of the next FIN transmission.
     pub fn next(&self, is_sent: bool) -> Time {
-        if self.is_waiting(is_sent) { self.due } else { Time::MAX }
+        if self.is_waiting(is_sent) { self.next_send } else { Time::MAX }
     }
 
     /// Encodes the FIN.
@@ -84,7 +84,7 @@ impl FinSender {
         buffer.push(u8::from(stopped));
         // Many tries suggest a lossy path, and waiting costs nothing: back off, with a low maximum.
         let base = rtt.map_or(FIRST_REPEAT, |rtt| (rtt * 2).max(MIN_REPEAT));
-        self.due = now + (base * (1 << self.tries.min(4))).min(MAX_REPEAT.max(base));
+        self.next_send = now + (base * (1 << self.tries.min(4))).min(MAX_REPEAT.max(base));
         self.tries = self.tries.saturating_add(1);
     }
 
@@ -119,7 +119,7 @@ impl FinReceiver {
             return false;
         }
         if self.end.is_none() && !self.is_reliable {
-            self.deadline = now + GRACE;
+            self.deadline = now + LAST_DATAGRAM_WAIT;
         }
         self.end = Some(end);
         self.answer = true;
@@ -151,4 +151,4 @@ const MIN_REPEAT: Duration = Duration::from_millis(50);
 /// Maximum retransmission timeout of the FIN.
 const MAX_REPEAT: Duration = Duration::from_secs(2);
 /// Time to wait for the last datagrams of an unreliable stream.
-const GRACE: Duration = Duration::from_secs(1);
+const LAST_DATAGRAM_WAIT: Duration = Duration::from_secs(1);

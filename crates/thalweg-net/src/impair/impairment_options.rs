@@ -127,7 +127,7 @@ pub enum DirectionError {
         /// Name of the option.
         key: &'static str,
         /// Value as given.
-        given: String,
+        given_value: String,
         /// Description of the error or of the expected value.
         reason: String,
     },
@@ -148,7 +148,9 @@ impl fmt::Display for DirectionError {
                 )
             }
             Self::Twice(key) => write!(f, "{key} is given twice"),
-            Self::Value { key, given, reason } => write!(f, "{key} cannot be `{given}`: {reason}"),
+            Self::Value { key, given_value: given, reason } => {
+                write!(f, "{key} cannot be `{given}`: {reason}")
+            }
             Self::Burst => f.write_str("this loss rate needs longer bursts"),
         }
     }
@@ -212,7 +214,7 @@ impl DirectionSpec {
             .into_iter()
             .find(|name| *name == key)
             .ok_or_else(|| DirectionError::Unknown(key.to_owned()))?;
-        let wrong = |reason: String| DirectionError::Value { key, given: value.to_owned(), reason };
+        let wrong = |reason: String| DirectionError::Value { key, given_value: value.to_owned(), reason };
         match key {
             "rate" => self.rate = Some(parse_quantity(value).and_then(above_zero).map_err(wrong)?),
             "delay" => self.delay = parse_quantity(value).map_err(wrong)?,
@@ -231,8 +233,13 @@ impl DirectionSpec {
             }
             "sleep" => {
                 let (after, wake) = parse_pair(value, "two times, such as `11.6s:260ms`").map_err(wrong)?;
-                self.start_delay.sleep =
-                    self.start_delay.sleep.iter().copied().chain([SleepSpec { after, wake }]).collect();
+                self.start_delay.sleep = self
+                    .start_delay
+                    .sleep
+                    .iter()
+                    .copied()
+                    .chain([SleepSpec { idle_time: after, wake }])
+                    .collect();
                 self.start_delay.check().map_err(|error| wrong(error.to_string()))?;
             }
             "aggregation" => {
@@ -477,7 +484,7 @@ mod tests {
             spec.start_delay.shaper.unwrap().admitted_from_full_bucket(Duration::ZERO),
             Bytes::new(100_000)
         );
-        assert_eq!(spec.start_delay.sleep[1], SleepSpec { after: ms(11_600), wake: ms(260) });
+        assert_eq!(spec.start_delay.sleep[1], SleepSpec { idle_time: ms(11_600), wake: ms(260) });
         assert_eq!(spec.aggregation, Some(AggregationSpec { every: ms(4), packets: Some(64) }));
         assert_eq!(spec.ecn, EcnTreatment::Bleached);
         let error = |text: &str| DirectionSpec::default().set_all(text, &registry).unwrap_err().to_string();

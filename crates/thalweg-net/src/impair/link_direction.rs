@@ -72,7 +72,7 @@ pub struct LinkDirection {
     spec: DirectionSpec,
     queue: Any,
     /// Queued datagrams, by their number in the queue.
-    waiting: Vec<Option<DelayedDatagram>>,
+    queued_datagrams: Vec<Option<DelayedDatagram>>,
     free: Vec<u32>,
     /// End of the last transmission.
     busy_until: Time,
@@ -142,7 +142,7 @@ impl LinkDirection {
             periods: stream("rhythm"),
             period: VariationPeriod { rate, delay: spec.delay },
             begun: 0,
-            waiting: Vec::new(),
+            queued_datagrams: Vec::new(),
             free: Vec::new(),
             busy_until: Time::ZERO,
             idle_since: Time::ZERO,
@@ -257,21 +257,21 @@ impl LinkDirection {
 
     fn enqueue(&mut self, now: Time, size: u32, datagram: DelayedDatagram) {
         let packet = self.free.pop().unwrap_or_else(|| {
-            self.waiting.push(None);
+            self.queued_datagrams.push(None);
             // Fits: the memory holds far fewer.
-            (self.waiting.len() - 1) as u32
+            (self.queued_datagrams.len() - 1) as u32
         });
         let entry = Entry {
             packet,
             size,
             flow: datagram.flow as u32,
             priority: 1,
-            urgent: false,
+            is_feedback: false,
             ecn: self.spec.ecn.codepoint_at_queue(datagram.ecn),
             marked: false,
         };
         self.held_bytes += datagram.bytes.len();
-        self.waiting[packet as usize] = Some(datagram);
+        self.queued_datagrams[packet as usize] = Some(datagram);
         // A client is a host.
         self.queue.set_hosts([entry.flow; 2]);
         self.queue.enqueue(now, entry, &mut self.dropped);
@@ -312,7 +312,7 @@ impl LinkDirection {
     }
 
     fn take(&mut self, packet: u32) -> Option<DelayedDatagram> {
-        let datagram = self.waiting.get_mut(packet as usize)?.take()?;
+        let datagram = self.queued_datagrams.get_mut(packet as usize)?.take()?;
         self.free.push(packet);
         self.held_bytes -= datagram.bytes.len();
         Some(datagram)
@@ -338,7 +338,7 @@ impl LinkDirection {
         } else {
             self.impairment.outcome(datagram.bytes.len() as u32 + datagram.header)
         };
-        let ImpairmentOutcome { lost, corrupted, duplicated, copy_corrupted, extra_delay } = outcome;
+        let ImpairmentOutcome { is_lost: lost, corrupted, duplicated, copy_corrupted, extra_delay } = outcome;
         let arrival = at + self.period.delay;
         // Lost datagrams take a place in their batch, too.
         let arrival = self.aggregation.as_mut().map_or(arrival, |batches| batches.delayed_arrival(arrival));
@@ -656,7 +656,7 @@ mod tests {
             let stats = path.stats();
             prop_assert_eq!(stats.received + stats.duplicated, stats.delivered + stats.dropped());
             prop_assert_eq!(path.held_bytes, 0);
-            prop_assert_eq!(path.free.len(), path.waiting.len());
+            prop_assert_eq!(path.free.len(), path.queued_datagrams.len());
             prop_assert!(stats.longest_queue <= u64::from(buffer));
         }
     }

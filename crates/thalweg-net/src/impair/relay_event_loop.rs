@@ -87,9 +87,9 @@ const MAX_CLIENTS: usize = 256;
 /// Idle time after which a client may be evicted if there are too many.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Receive buffers per system call; each holds coalesced datagrams (GRO).
-const BUFFERS: usize = 8;
+const BUFFERS_PER_CALL: usize = 8;
 /// Size of a receive buffer, in bytes.
-const BUFFER: usize = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 16;
 /// Requested socket buffer size, in bytes; absorbs bursts while the relay is busy.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// Maximum delay before a stop is noticed.
@@ -114,7 +114,7 @@ impl Relay {
             first: None,
             rebound: 0,
             stats: RelayStats::default(),
-            buffers: vec![vec![0; BUFFER]; BUFFERS],
+            buffers: vec![vec![0; BUFFER_BYTES]; BUFFERS_PER_CALL],
             config,
         })
     }
@@ -296,7 +296,7 @@ impl Port {
 
     /// Receives one batch, and passes it on datagram by datagram.
     fn receive(&self, buffers: &mut [Vec<u8>], mut take: impl FnMut(RecvMeta, &[u8])) -> io::Result<()> {
-        let mut metas = [RecvMeta::default(); BUFFERS];
+        let mut metas = [RecvMeta::default(); BUFFERS_PER_CALL];
         let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let count = match self.state.recv((&self.socket).into(), &mut slices, &mut metas) {
             Ok(count) => count,

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct KnownPeers {
     path: PathBuf,
-    known: Vec<Peer>,
+    peers: Vec<Peer>,
     /// Invalid lines with their positions, not reported yet.
     wrong: Vec<String>,
     /// File stamps when it was last parsed, and at the last check.
-    read: Option<Stamp>,
-    seen: Option<Stamp>,
+    parsed_stamp: Option<Stamp>,
+    checked_stamp: Option<Stamp>,
 }
 
 /// A line of the file.
@@ -53,7 +53,7 @@ impl KnownPeers {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(KeyringError::for_file(&path, error)),
         };
-        Ok(Self { read, seen: read, ..Self::parse(path, &text) })
+        Ok(Self { parsed_stamp: read, checked_stamp: read, ..Self::parse(path, &text) })
     }
 
     /// Parses the text of the file at `path`.
@@ -80,7 +80,7 @@ impl KnownPeers {
                 )),
             }
         }
-        Self { path, known, wrong, read: None, seen: None }
+        Self { path, peers: known, wrong, parsed_stamp: None, checked_stamp: None }
     }
 
     /// Takes the descriptions of the invalid lines, with their positions, once per read of the file.
@@ -95,39 +95,39 @@ impl KnownPeers {
     /// If it cannot be read: the state stays unchanged until the file changes.
     pub fn reload(&mut self, is_wanted: bool) -> Result<bool, KeyringError> {
         let now = file_stamp(&self.path);
-        let is_settled = now == std::mem::replace(&mut self.seen, now);
-        if !is_wanted && (now == self.read || !is_settled) {
+        let is_settled = now == std::mem::replace(&mut self.checked_stamp, now);
+        if !is_wanted && (now == self.parsed_stamp || !is_settled) {
             return Ok(false);
         }
-        self.read = now;
-        let Self { known, wrong, .. } = Self::read(self.path.clone())?;
-        (self.known, self.wrong) = (known, wrong);
+        self.parsed_stamp = now;
+        let Self { peers: known, wrong, .. } = Self::read(self.path.clone())?;
+        (self.peers, self.wrong) = (known, wrong);
         Ok(true)
     }
 
     /// Returns the key of the peer with this name; the last entry in the file counts.
     pub fn key_of(&self, name: &str) -> Option<PublicKey> {
-        self.known.iter().rev().find(|known| known.name == name).map(|known| known.key)
+        self.peers.iter().rev().find(|known| known.name == name).map(|known| known.key)
     }
 
     /// Returns the name of the peer with this key.
     pub fn name_of(&self, key: &PublicKey) -> Option<&str> {
-        self.known.iter().rev().find(|known| known.key == *key).map(|known| &*known.name)
+        self.peers.iter().rev().find(|known| known.key == *key).map(|known| &*known.name)
     }
 
     /// Returns true if the user named or approved the peer with this key, as opposed to admission by `--trust new`.
     pub fn is_chosen(&self, key: &PublicKey) -> bool {
-        self.known.iter().any(|known| known.key == *key && !known.is_by_new)
+        self.peers.iter().any(|known| known.key == *key && !known.is_by_new)
     }
 
     /// Returns the number of peers without a user-assigned name.
     pub fn unnamed(&self) -> usize {
-        self.known.iter().filter(|known| is_unnamed(&known.name, &known.key)).count()
+        self.peers.iter().filter(|known| is_unnamed(&known.name, &known.key)).count()
     }
 
     /// Returns all keys.
     pub fn keys(&self) -> impl Iterator<Item = PublicKey> {
-        self.known.iter().map(|known| known.key)
+        self.peers.iter().map(|known| known.key)
     }
 
     /// Returns the path of the file, for messages.
@@ -158,10 +158,10 @@ impl KnownPeers {
             atomic_file::add_line(&self.path, 0o600, &format!("{name} {key}{comment}"))
         };
         add().map_err(|error| KeyringError::for_file(&self.path, error))?;
-        self.known.push(Peer { name: name.to_owned(), key, is_by_new });
+        self.peers.push(Peer { name: name.to_owned(), key, is_by_new });
         // Concurrent changes by others still have to be read.
-        if self.read == self.seen {
-            (self.read, self.seen) = (file_stamp(&self.path), file_stamp(&self.path));
+        if self.parsed_stamp == self.checked_stamp {
+            (self.parsed_stamp, self.checked_stamp) = (file_stamp(&self.path), file_stamp(&self.path));
         }
         Ok(())
     }

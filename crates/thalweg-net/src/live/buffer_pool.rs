@@ -30,13 +30,13 @@ pub struct Pool {
     /// Maximum number of lent buffers, if they are limited.
     max_lent: Option<usize>,
     /// Number of reused buffers.
-    taken: u32,
+    buffers_reused: u32,
 }
 
 impl Pool {
     /// Creates a pool of buffers of `size` bytes that retains up to `max`.
     pub fn new(size: usize, max: usize) -> Self {
-        Self { size, lent: VecDeque::new(), max, max_lent: None, taken: 0 }
+        Self { size, lent: VecDeque::new(), max, max_lent: None, buffers_reused: 0 }
     }
 
     /// Limits the number of lent buffers to `max`, or to the number of retained ones if that is more.
@@ -74,8 +74,8 @@ impl Pool {
 
     /// Occasionally drops a buffer if the pool is larger than needed.
     fn forget_one(&mut self) {
-        self.taken = self.taken.wrapping_add(1);
-        let is_due = self.lent.len() >= self.max && self.taken.is_multiple_of(FORGETS);
+        self.buffers_reused = self.buffers_reused.wrapping_add(1);
+        let is_due = self.lent.len() >= self.max && self.buffers_reused.is_multiple_of(REUSES_PER_DROP);
         if is_due && self.lent.front().is_some_and(|bytes| Arc::strong_count(bytes) == 1) {
             self.lent.pop_front();
         }
@@ -92,7 +92,7 @@ impl Pool {
 }
 
 /// Number of reuses after which one buffer is dropped.
-const FORGETS: u32 = 64;
+const REUSES_PER_DROP: u32 = 64;
 
 /// Number of lent buffers examined before a new one is allocated.
 const MAX_SCANNED: usize = 4;
@@ -131,7 +131,7 @@ mod tests {
         lent.pop_front();
         assert!((0..100).any(|_| !pool.is_exhausted()), "one is back, wherever it stands in the list");
         lent.clear();
-        for _ in 0..100 * FORGETS {
+        for _ in 0..100 * REUSES_PER_DROP {
             let buffer = pool.take();
             drop(pool.lend(buffer));
         }

@@ -1,7 +1,7 @@
 //! Blocking and asynchronous handles of a connection, for applications.
 
 use super::buffer_pool::Pool;
-use super::connection_shared_state::{Opening, PART, Peer, Pipe, State};
+use super::connection_shared_state::{MIN_SPLIT, Peer, Pipe, SetupStage, State};
 use super::socket_shared_state::SocketThreads;
 use crate::endpoint::ConnectError;
 use crate::identity::PublicKey;
@@ -153,11 +153,11 @@ impl Connection {
             (state.opening.clone(), state.closed.clone())
         };
         match (opening, closed) {
-            (Opening::Open(peer), _) => {
+            (SetupStage::Open(peer), _) => {
                 Ok(Self { inner: Arc::new(SharedHandle { pipe, running: Arc::clone(running), peer }) })
             }
-            (Opening::Failed(error), _) => Err(NetError::Connect(error)),
-            (Opening::Waiting, closed) => Err(closed.map_or(NetError::Over, NetError::Closed)),
+            (SetupStage::Failed(error), _) => Err(NetError::Connect(error)),
+            (SetupStage::Waiting, closed) => Err(closed.map_or(NetError::Over, NetError::Closed)),
         }
     }
 
@@ -229,7 +229,7 @@ impl Connection {
 
     /// Returns the two streams without authorising the peer: enough to identify it.
     pub fn split_untrusted(self) -> (SendStream, RecvStream) {
-        let receive = RecvStream { inner: Arc::clone(&self.inner), rest: None };
+        let receive = RecvStream { inner: Arc::clone(&self.inner), unread_part: None };
         let pool = Pool::new(MAX_AT_ONCE, MAX_COPIES);
         (SendStream { inner: self.inner, is_over: false, pool }, receive)
     }
@@ -258,7 +258,7 @@ impl SendStream {
             while !self.has_room(&state)? {
                 state = self.inner.pipe.wait_writable(state);
             }
-            let room = (state.send_buffer - state.outgoing_bytes).max(PART);
+            let room = (state.send_buffer - state.outgoing_bytes).max(MIN_SPLIT);
             let room = u32::try_from(room).unwrap_or(u32::MAX);
             if rest.len() <= room {
                 self.push(state, rest);
@@ -397,7 +397,7 @@ impl Write for SendStream {
 pub struct RecvStream {
     pub(super) inner: Arc<SharedHandle>,
     /// Unread part of the last slice.
-    pub(super) rest: Option<Slice>,
+    pub(super) unread_part: Option<Slice>,
 }
 
 impl RecvStream {
@@ -408,7 +408,7 @@ impl RecvStream {
     /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the peer's
     /// application stopped early.
     pub fn read_slice(&mut self) -> Result<Option<Slice>, NetError> {
-        if let Some(rest) = self.rest.take() {
+        if let Some(rest) = self.unread_part.take() {
             return Ok(Some(rest));
         }
         let mut state = self.inner.pipe.lock();
@@ -428,7 +428,7 @@ impl RecvStream {
     pub fn wait_within(&self, span: std::time::Duration) -> bool {
         let is_there = |state: &State| !state.incoming.is_empty() || Self::end(state).is_some();
         let pipe = &self.inner.pipe;
-        self.rest.is_some() || is_there(&pipe.wait_readable_within(pipe.lock(), span, is_there))
+        self.unread_part.is_some() || is_there(&pipe.wait_readable_within(pipe.lock(), span, is_there))
     }
 
     /// Appends all available slices to `into`, at least one unless the stream has ended. Cheaper than single reads.
@@ -437,7 +437,7 @@ impl RecvStream {
     /// As [`RecvStream::read_slice`].
     pub fn read_slices(&mut self, into: &mut Vec<Slice>) -> Result<usize, NetError> {
         let before = into.len();
-        into.extend(self.rest.take());
+        into.extend(self.unread_part.take());
         let mut state = self.inner.pipe.lock();
         loop {
             if !state.incoming.is_empty() {
@@ -489,7 +489,7 @@ impl RecvStream {
     /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the peer's
     /// application stopped early.
     pub async fn read_slice_async(&mut self) -> Result<Option<Slice>, NetError> {
-        if let Some(rest) = self.rest.take() {
+        if let Some(rest) = self.unread_part.take() {
             return Ok(Some(rest));
         }
         poll_fn(|context| self.poll_slice(context)).await
@@ -532,7 +532,7 @@ impl Read for RecvStream {
         let mut read = 0;
         while read < into.len() {
             // Return more than one slice only if that needs no waiting.
-            if read > 0 && self.rest.is_none() && self.inner.pipe.lock().incoming.is_empty() {
+            if read > 0 && self.unread_part.is_none() && self.inner.pipe.lock().incoming.is_empty() {
                 break;
             }
             let Some(piece) = self.read_slice()? else { break };
@@ -541,7 +541,7 @@ impl Read for RecvStream {
             read += length;
             if length < piece.len() as usize {
                 // The cast is lossless: a slice's length fits.
-                self.rest = Some(piece.slice(length as u32, piece.len()));
+                self.unread_part = Some(piece.slice(length as u32, piece.len()));
             }
         }
         Ok(read)

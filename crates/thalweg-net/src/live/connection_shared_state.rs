@@ -11,14 +11,14 @@ use std::task::Waker;
 use thalweg_proto::payload::{Payload, Slice};
 
 /// Minimum part of a split slice, in bytes: each part costs a call, and a copy at its end.
-pub(super) const PART: u64 = 32 << 10;
+pub(super) const MIN_SPLIT: u64 = 32 << 10;
 
 /// Maximum queued datagrams per direction. On overflow the oldest is dropped.
 pub(super) const MAX_DATAGRAMS: usize = 256;
 
 /// Stage of connection setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Opening {
+pub(super) enum SetupStage {
     /// Handshake in progress.
     Waiting,
     /// Connection established.
@@ -40,7 +40,7 @@ pub(super) struct Peer {
 #[derive(Debug)]
 pub(super) struct State {
     pub handle: Option<Handle>,
-    pub opening: Opening,
+    pub opening: SetupStage,
     pub outgoing: VecDeque<Slice>,
     pub outgoing_bytes: u64,
     /// Capacity of the send queue, in bytes.
@@ -53,7 +53,7 @@ pub(super) struct State {
     pub all_acknowledged: bool,
     pub incoming: Incoming,
     /// Bytes read by the application.
-    pub taken: u64,
+    pub bytes_read: u64,
     /// Gaps of missing packets: stream offset in bytes, and number of packets.
     pub holes: VecDeque<(u64, u32)>,
     pub datagrams_out: VecDeque<Slice>,
@@ -100,7 +100,7 @@ pub(super) struct Incoming {
 
 /// Shorter slices are copied into blocks of this size, in bytes.
 const COPY_BLOCK_BYTES: u32 = 1024;
-const BLOCK: usize = 8 << 10;
+const BLOCK_BYTES: usize = 8 << 10;
 
 impl Incoming {
     pub fn is_empty(&self) -> bool {
@@ -115,7 +115,7 @@ impl Incoming {
     pub fn push(&mut self, piece: Slice) {
         self.bytes += u64::from(piece.len());
         if piece.len() < COPY_BLOCK_BYTES {
-            if self.short.len() + piece.len() as usize > BLOCK {
+            if self.short.len() + piece.len() as usize > BLOCK_BYTES {
                 self.seal();
             }
             self.short.extend_from_slice(piece.as_bytes());
@@ -165,7 +165,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub fn new(shard: usize, handle: Option<Handle>, opening: Opening) -> Arc<Self> {
+    pub fn new(shard: usize, handle: Option<Handle>, opening: SetupStage) -> Arc<Self> {
         Arc::new(Self {
             shard,
             state: Mutex::new(State {
@@ -173,12 +173,12 @@ impl Pipe {
                 opening,
                 outgoing: VecDeque::new(),
                 outgoing_bytes: 0,
-                send_buffer: PART,
+                send_buffer: MIN_SPLIT,
                 fin_requested: false,
                 stop_requested: false,
                 all_acknowledged: false,
                 incoming: Incoming::default(),
-                taken: 0,
+                bytes_read: 0,
                 holes: VecDeque::new(),
                 datagrams_out: VecDeque::new(),
                 datagrams_dropped: 0,
@@ -306,7 +306,7 @@ impl State {
 
     /// Counts data read by the application. Returns true if the thread must be notified.
     pub fn count_consumed(&mut self, bytes: u64, pieces: u32) -> bool {
-        self.taken += bytes;
+        self.bytes_read += bytes;
         self.consumed.0 += bytes;
         self.consumed.1 = self.consumed.1.saturating_add(pieces);
         self.consumed.0 >= self.reading.bytes || self.consumed.1 >= self.reading.pieces
@@ -338,10 +338,10 @@ mod tests {
             incoming.push(buffer.slice(0, 1));
         }
         assert_eq!(incoming.bytes(), 100_000);
-        assert_eq!(incoming.pieces.len(), 100_000 / BLOCK, "in full blocks");
+        assert_eq!(incoming.pieces.len(), 100_000 / BLOCK_BYTES, "in full blocks");
         // No piece pins the buffer.
         let mut pieces = Vec::new();
-        assert_eq!(incoming.drain_into(&mut pieces), 100_000_usize.div_ceil(BLOCK));
+        assert_eq!(incoming.drain_into(&mut pieces), 100_000_usize.div_ceil(BLOCK_BYTES));
         assert_eq!(pieces.iter().map(|piece| piece.len() as usize).sum::<usize>(), 100_000);
         assert!(incoming.is_empty() && incoming.pop().is_none());
     }

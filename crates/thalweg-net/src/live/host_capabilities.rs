@@ -2,7 +2,7 @@
 
 use super::host_clock::{Clock, to_timespec};
 use super::host_lateness::{Lateness, SEGMENT, SEGMENTS, measure_lateness, wait_until_readable};
-use super::wakeup_coalescing::INTERVAL;
+use super::wakeup_coalescing::COALESCING_INTERVAL;
 use crate::packet_protection::{Encryptor, Secret};
 use crate::wire::{ConnectionId, HEADER, write_header};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -78,7 +78,7 @@ pub fn examine_host(target: Option<SocketAddr>) -> io::Result<Findings> {
         coalescing: arrived.datagrams > arrived.messages,
         ecn: arrived.marked == arrived.messages && arrived.messages > 0,
         lateness: measure_lateness(local, arrived.datagrams == SEGMENTS)?,
-        coalescing_interval: INTERVAL,
+        coalescing_interval: COALESCING_INTERVAL,
         timer_overshoot: timer_overshoot(),
         clock: clock_cost(),
         encryption: measure_encryption_rate(),
@@ -142,14 +142,14 @@ fn send_together(
 }
 
 fn timer_overshoot() -> Duration {
-    const SLEEP: Duration = Duration::from_micros(100);
+    const SLEEP_TIME: Duration = Duration::from_micros(100);
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
     let clock = Clock::new();
     let mut late: Vec<_> = (0..51)
         .map(|_| {
             let start = clock.now();
-            let _ = poll(&mut [], Some(&to_timespec(SLEEP)));
-            clock.now().since(start).saturating_sub(SLEEP)
+            let _ = poll(&mut [], Some(&to_timespec(SLEEP_TIME)));
+            clock.now().since(start).saturating_sub(SLEEP_TIME)
         })
         .collect();
     late.sort_unstable();
@@ -157,29 +157,29 @@ fn timer_overshoot() -> Duration {
 }
 
 fn clock_cost() -> Duration {
-    const READS: u64 = 10_000;
+    const CLOCK_READS: u64 = 10_000;
     let clock = Clock::new();
-    for _ in 0..READS {
+    for _ in 0..CLOCK_READS {
         let _ = std::hint::black_box(clock.now());
     }
-    clock.now().since(thalweg_proto::units::Time::ZERO) / READS
+    clock.now().since(thalweg_proto::units::Time::ZERO) / CLOCK_READS
 }
 
 fn measure_encryption_rate() -> Rate {
-    const PACKETS: u64 = 2000;
-    const SIZE: usize = 1400;
+    const SENT_PACKETS: u64 = 2000;
+    const PACKET_SIZE: usize = 1400;
     let mut encryptor = Encryptor::new(Secret([1; 32]));
-    let mut buffer = Vec::with_capacity(2 * SIZE);
+    let mut buffer = Vec::with_capacity(2 * PACKET_SIZE);
     let clock = Clock::new();
-    for _ in 0..PACKETS {
+    for _ in 0..SENT_PACKETS {
         buffer.clear();
         write_header(&mut buffer, ConnectionId([0; 8]), encryptor.next_number());
-        buffer.resize(HEADER + SIZE, 0);
+        buffer.resize(HEADER + PACKET_SIZE, 0);
         // Sealing fails only after 2^62 packets.
         let _ = encryptor.seal(&mut buffer, 0);
     }
     Rate::from_transfer(
-        Bytes::new(PACKETS * SIZE as u64),
+        Bytes::new(SENT_PACKETS * PACKET_SIZE as u64),
         clock.now().since(thalweg_proto::units::Time::ZERO),
     )
 }

@@ -12,7 +12,7 @@ use thalweg_proto::units::{Duration, Time};
 pub struct Clock {
     start: Instant,
     /// Sum of the times shown before restarts, in nanoseconds.
-    before: u64,
+    nanos_before: u64,
     advance: Option<Jumps>,
 }
 
@@ -31,7 +31,7 @@ impl Clock {
     /// Creates a clock that starts now.
     #[expect(clippy::new_without_default, reason = "a clock is not a value that is empty")]
     pub fn new() -> Self {
-        Self { start: Instant::now(), before: 0, advance: None }
+        Self { start: Instant::now(), nanos_before: 0, advance: None }
     }
 
     /// Creates a clock that starts now, and a handle that advances it.
@@ -43,12 +43,12 @@ impl Clock {
     /// Returns the current time.
     #[inline]
     pub fn now(&self) -> Time {
-        Time::ZERO + Duration::from_nanos(self.nanos() - self.before)
+        Time::ZERO + Duration::from_nanos(self.nanos() - self.nanos_before)
     }
 
     /// Restarts the clock at zero. Times read before are not comparable with later ones.
     pub fn restart(&mut self) {
-        self.before = self.nanos();
+        self.nanos_before = self.nanos();
     }
 
     /// Returns the nanoseconds since creation; the range is 584 years.

@@ -34,14 +34,14 @@ pub(super) const SEGMENTS: usize = 10;
 const WAKE_UPS: usize = 1000;
 
 /// Duration of the preemption measurement.
-const WATCHES: Duration = Duration::from_millis(500);
+const MEASUREMENT_TIME: Duration = Duration::from_millis(500);
 
 /// Minimum gap between two clock readings that counts as a preemption.
 const PREEMPTION_THRESHOLD: Duration = Duration::from_micros(50);
 
 /// Calls per timed round, and number of rounds; the fastest round had no interruption.
-const CALLS: u64 = 50;
-const ROUNDS: usize = 20;
+const CALLS_PER_ROUND: u64 = 50;
+const TIMED_ROUNDS: usize = 20;
 
 /// Measures the lateness of this host, in about 1.5 s.
 ///
@@ -93,7 +93,7 @@ fn wake_ups(local: SocketAddr) -> io::Result<(Duration, Duration)> {
 fn measure_preemptions() -> (Duration, Duration) {
     let clock = Clock::new();
     let (mut last, mut preemption, mut spans) = (clock.now(), Duration::ZERO, 0);
-    while last.since(Time::ZERO) < WATCHES {
+    while last.since(Time::ZERO) < MEASUREMENT_TIME {
         let now = clock.now();
         if now.since(last) > PREEMPTION_THRESHOLD {
             preemption += now.since(last);
@@ -103,7 +103,10 @@ fn measure_preemptions() -> (Duration, Duration) {
     }
     match spans {
         0 => (Duration::ZERO, Duration::ZERO),
-        spans => (WATCHES.saturating_sub(preemption).max(PREEMPTION_THRESHOLD) / spans, preemption / spans),
+        spans => (
+            MEASUREMENT_TIME.saturating_sub(preemption).max(PREEMPTION_THRESHOLD) / spans,
+            preemption / spans,
+        ),
     }
 }
 
@@ -119,13 +122,13 @@ fn measure_send_calls(local: SocketAddr, segmentation: bool) -> io::Result<(Dura
             Transmit { destination, ecn: None, contents, segment_size: Some(SEGMENT), src_ip: None };
         let round = |_| {
             let begin = clock.now();
-            for _ in 0..CALLS {
+            for _ in 0..CALLS_PER_ROUND {
                 // A datagram dropped at the receiver has the same cost.
                 let _ = sending.try_send((&sender).into(), &transmit);
             }
-            clock.now().since(begin) / CALLS
+            clock.now().since(begin) / CALLS_PER_ROUND
         };
-        (0..ROUNDS).map(round).min().unwrap_or_default()
+        (0..TIMED_ROUNDS).map(round).min().unwrap_or_default()
     };
     let one = time(&contents[..SEGMENT]);
     if !segmentation {

@@ -13,7 +13,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 /// Polling interval for cancellation and refusals.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Time after which a silent host is probed, and interval of the probes. Most hosts answer sooner.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Number of refusals before giving up. Refusals can be forged: this limits the effect, and a live receiver has
 /// answered by then.
-const REFUSALS: u32 = 2;
+const MAX_REFUSALS: u32 = 2;
 const MIN_CONNECT_TIME: Duration = Duration::from_secs(3);
 
 /// Time without a packet of a connected peer after which its host is probed, and minimum number of packets sent in it:
@@ -69,11 +69,11 @@ pub fn connect_reachable(
             // Without a probe there are no refusals.
             let probe = probe.get_or_insert_with(|| Probe::new(remote, RETRY_INTERVAL).ok());
             let refusals = probe.as_mut().map_or(0, |probe| probe.refusals(Instant::now()));
-            if refusals >= REFUSALS && begun.elapsed() >= MIN_CONNECT_TIME {
+            if refusals >= MAX_REFUSALS && begun.elapsed() >= MIN_CONNECT_TIME {
                 return Err(ConnectFailure::Refused);
             }
         }
-        thread::park_timeout(TICK);
+        thread::park_timeout(POLL_INTERVAL);
     }
 }
 
@@ -171,9 +171,9 @@ mod tests {
             let mut probe = Probe::new(remote, Duration::ZERO).unwrap();
             for _ in 0..3 {
                 probe.refusals(Instant::now());
-                thread::sleep(TICK);
+                thread::sleep(POLL_INTERVAL);
             }
-            assert_eq!(probe.refusals(Instant::now()) >= REFUSALS, is_refused);
+            assert_eq!(probe.refusals(Instant::now()) >= MAX_REFUSALS, is_refused);
         }
     }
 

@@ -1,7 +1,7 @@
 //! UDP socket with its threads, and the state that they share with handles.
 
 use super::connection_handles::{Connection, NetError};
-use super::connection_shared_state::{Opening, Pipe};
+use super::connection_shared_state::{Pipe, SetupStage};
 use super::host_clock::Clock;
 use super::socket_shared_state::{
     AcceptQueue, Arrivals, IncomingConnection, SocketThreadState, SocketThreads,
@@ -163,7 +163,7 @@ impl Socket {
     /// Returns the clients refused since the last call, 64 at most, and the number of further ones.
     pub fn refused(&self) -> (Vec<Refusal>, u64) {
         let mut arrivals = self.running.accept_queue.arrivals();
-        (std::mem::take(&mut arrivals.refused), std::mem::take(&mut arrivals.unrecorded))
+        (std::mem::take(&mut arrivals.refused_clients), std::mem::take(&mut arrivals.unrecorded))
     }
 
     /// Connects, and blocks until the handshake completes.
@@ -175,7 +175,7 @@ impl Socket {
         let pending = self.begin(connect);
         let pipe = &pending.pipe;
         let mut state = pipe.lock();
-        while state.opening == Opening::Waiting && state.closed.is_none() {
+        while state.opening == SetupStage::Waiting && state.closed.is_none() {
             state = pipe.wait_readable(state);
         }
         drop(state);
@@ -191,7 +191,7 @@ impl Socket {
         let pending = self.begin(connect);
         poll_fn(|context| {
             let mut state = pending.pipe.lock();
-            if state.opening == Opening::Waiting && state.closed.is_none() {
+            if state.opening == SetupStage::Waiting && state.closed.is_none() {
                 state.open_waker = Some(context.waker().clone());
                 return Poll::Pending;
             }
@@ -204,7 +204,7 @@ impl Socket {
     fn begin(&self, connect: Connect) -> PendingConnect<'_> {
         let running = &*self.running;
         let shard = running.next_shard.fetch_add(1, Ordering::Relaxed) % running.shards.len();
-        let pipe = Pipe::new(shard, None, Opening::Waiting);
+        let pipe = Pipe::new(shard, None, SetupStage::Waiting);
         let shared = &running.shards[shard];
         shared.work().connects.push((connect, Arc::clone(&pipe)));
         if running.accept_queue.arrivals().has_ended {

@@ -68,7 +68,7 @@ const MAX_REFUSED: usize = 64;
 pub struct Arrivals {
     pub queue: VecDeque<IncomingConnection>,
     /// Refused clients, and the number of further ones without a record.
-    pub refused: Vec<Refusal>,
+    pub refused_clients: Vec<Refusal>,
     pub unrecorded: u64,
     pub waker: Option<Waker>,
     /// True if a thread has ended.
@@ -78,8 +78,8 @@ pub struct Arrivals {
 impl Arrivals {
     /// Records a refused client.
     pub fn refuse(&mut self, refusal: Refusal) {
-        if self.refused.len() < MAX_REFUSED {
-            self.refused.push(refusal);
+        if self.refused_clients.len() < MAX_REFUSED {
+            self.refused_clients.push(refusal);
         } else {
             self.unrecorded += 1;
         }

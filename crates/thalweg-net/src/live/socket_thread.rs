@@ -1,13 +1,13 @@
 //! Socket thread: receives, serves handles, sends due packets, sleeps until the next event.
 
-use super::connection_shared_state::{Opening, PART, Peer, Pipe};
+use super::connection_shared_state::{MIN_SPLIT, Peer, Pipe, SetupStage};
 use super::host_clock::Clock;
 use super::socket_shared_state::{IncomingConnection, SocketThreadState};
 use super::udp_offload_socket::{ReceivedBytes, SendOutcome, Udp};
 use super::wakeup_coalescing::Coalescing;
 use crate::datagram_batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
-use crate::session::{Agreed, CloseReason, PollResult, SessionEvent, code};
+use crate::session::{CloseReason, PollResult, SessionEvent, Terms, code};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,25 +18,25 @@ use thalweg_proto::units::{Duration, Time};
 const SENDS: usize = 4;
 
 /// Maximum bytes received before acknowledging: a few calls with single datagrams, or one call with coalesced ones.
-const TAKES: usize = 192 << 10;
+const MAX_RECEIVED_BYTES: usize = 192 << 10;
 
 /// Minimum bytes that one receive call counts as.
-const CALL: usize = TAKES / 12;
+const MIN_CALL_BYTES: usize = MAX_RECEIVED_BYTES / 12;
 
 /// Update interval of the counters.
-const STATS: Duration = Duration::from_millis(20);
+const STATS_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Clock value above which the clock restarts once no connection exists.
-const RESTART: Time = Time::from_picos(100 * DAY);
+const CLOCK_RESTART: Time = Time::from_picos(100 * DAY_PICOS);
 
 /// Clock value above which connections are closed to restart the clock before it overflows.
-const LATE: Time = Time::from_picos(200 * DAY);
+const LATE_CLOCK: Time = Time::from_picos(200 * DAY_PICOS);
 
 /// Time between two such closures: the old connections take time to close, and the peers may be back before.
 const ABANDON_INTERVAL: Duration = Duration::from_secs(86_400);
 
 /// One day, in picoseconds.
-const DAY: u64 = 86_400 * 1_000_000_000_000;
+const DAY_PICOS: u64 = 86_400 * 1_000_000_000_000;
 
 /// Time for which a dropped socket notifies its peers of the close.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -53,7 +53,7 @@ pub(super) struct Driver {
     batch: Batch,
     /// First unsent run of the batch, and the byte offset in it.
     unsent: (usize, usize),
-    pipes: HashMap<Handle, Live>,
+    pipes: HashMap<Handle, LiveConnection>,
     stats_at: Time,
     /// Time of the next closure of all connections for the clock.
     abandon_at: Time,
@@ -92,7 +92,7 @@ impl Drop for Driver {
     }
 }
 
-struct Live {
+struct LiveConnection {
     pipe: Arc<Pipe>,
     stats_at: Time,
 }
@@ -116,7 +116,7 @@ impl Driver {
             unsent: (0, 0),
             pipes: HashMap::new(),
             stats_at: Time::ZERO,
-            abandon_at: LATE,
+            abandon_at: LATE_CLOCK,
             end: None,
             may_receive: true,
             touched: false,
@@ -133,7 +133,7 @@ impl Driver {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
         loop {
             let mut now = self.clock.now();
-            if now >= RESTART && self.restart_clock(now) {
+            if now >= CLOCK_RESTART && self.restart_clock(now) {
                 now = self.clock.now();
             }
             let received = self.receive(&mut now);
@@ -146,7 +146,7 @@ impl Driver {
             }
             if !received && !worked && !self.touched && wake != Some(Time::ZERO) {
                 self.sleep(wake, full);
-            } else if now.since(self.stats_at) > STATS {
+            } else if now.since(self.stats_at) > STATS_INTERVAL {
                 self.publish();
                 self.stats_at = now;
             }
@@ -167,7 +167,7 @@ impl Driver {
             let (before, now) = (now, self.clock.now());
             self.endpoint.restart(before, now);
             self.stats_at = now;
-            self.abandon_at = LATE;
+            self.abandon_at = LATE_CLOCK;
             self.coalescing = Coalescing::default();
             return true;
         }
@@ -177,7 +177,7 @@ impl Driver {
                 self.endpoint.abandon(
                     now,
                     *handle,
-                    code::AGE,
+                    code::CLOCK_RESTART,
                     "this end has run for 200 days; connect again",
                 );
             }
@@ -191,7 +191,7 @@ impl Driver {
             return false;
         }
         let (mut taken, mut datagrams) = (0, 0);
-        while taken < TAKES {
+        while taken < MAX_RECEIVED_BYTES {
             let (endpoint, clock) = (&mut self.endpoint, &self.clock);
             // Read the clock after the receive call: if the thread was preempted before, delays would look impossibly
             // short.
@@ -204,9 +204,9 @@ impl Driver {
             self.pass_on();
             match outcome {
                 Ok(outcome) => {
-                    taken += outcome.bytes.max(CALL);
+                    taken += outcome.bytes.max(MIN_CALL_BYTES);
                     datagrams += outcome.datagrams;
-                    self.may_receive = outcome.more;
+                    self.may_receive = outcome.may_have_more;
                 }
                 // A socket error may persist, but the only remedy is that peers time out.
                 Err(_) => self.may_receive = false,
@@ -279,7 +279,7 @@ impl Driver {
         for (connect, pipe) in connects {
             let handle = self.endpoint.connect(now, connect);
             pipe.lock().handle = Some(handle);
-            self.pipes.insert(handle, Live { pipe, stats_at: Time::ZERO });
+            self.pipes.insert(handle, LiveConnection { pipe, stats_at: Time::ZERO });
         }
         for pipe in notified.drain(..) {
             self.serve(now, &pipe);
@@ -321,7 +321,7 @@ impl Driver {
         }
         if !state.outgoing.is_empty() {
             let was_full = state.outgoing_bytes >= state.send_buffer / 2;
-            state.send_buffer = session.send_buffer_limit().max(PART);
+            state.send_buffer = session.send_buffer_limit().max(MIN_SPLIT);
             let mut room = session.writable();
             while room > 0
                 && let Some(data) = state.pop()
@@ -411,18 +411,18 @@ impl Driver {
                     if let Some(session) = self.endpoint.session(handle)
                         && let Some(live) = self.pipes.get(&handle)
                     {
-                        let Agreed { service, binding, .. } = session.agreed().clone();
+                        let Terms { service, binding, .. } = session.agreed().clone();
                         let remote = session.remote();
                         let mut state = live.pipe.lock();
                         state.reading = session.reading();
-                        state.opening = Opening::Open(Peer { key: peer, remote, service, binding });
+                        state.opening = SetupStage::Open(Peer { key: peer, remote, service, binding });
                         live.pipe.wake_all(&mut state);
                     }
                 }
                 EndpointEvent::NotConnected(error) => {
                     if let Some(live) = self.pipes.remove(&handle) {
                         let mut state = live.pipe.lock();
-                        state.opening = Opening::Failed(error);
+                        state.opening = SetupStage::Failed(error);
                         live.pipe.wake_all(&mut state);
                     }
                 }
@@ -432,7 +432,7 @@ impl Driver {
                     let session = self.endpoint.session(handle);
                     let binding =
                         session.as_ref().map(|session| session.agreed().binding).unwrap_or_default();
-                    let opening = Opening::Open(Peer { key: peer, remote, service, binding });
+                    let opening = SetupStage::Open(Peer { key: peer, remote, service, binding });
                     let pipe = Pipe::new(self.shard, Some(handle), opening);
                     if let Some(session) = session {
                         pipe.lock().reading = session.reading();
@@ -455,7 +455,7 @@ impl Driver {
                     }
                     drop(arrivals);
                     self.shared.accept_queue.arrived.notify_one();
-                    self.pipes.insert(handle, Live { pipe, stats_at: Time::ZERO });
+                    self.pipes.insert(handle, LiveConnection { pipe, stats_at: Time::ZERO });
                 }
             }
         }
@@ -480,7 +480,7 @@ impl Driver {
             return;
         };
         let mut state = live.pipe.lock();
-        if now.since(live.stats_at) > STATS
+        if now.since(live.stats_at) > STATS_INTERVAL
             && let Some(session) = self.endpoint.session(handle)
         {
             live.stats_at = now;
@@ -508,7 +508,7 @@ impl Driver {
         let Some(live) = self.pipes.get_mut(&handle) else { return };
         let pipe = Arc::clone(&live.pipe);
         let mut state = pipe.lock();
-        if (now.since(live.stats_at) > STATS
+        if (now.since(live.stats_at) > STATS_INTERVAL
             || matches!(event, SessionEvent::Finished | SessionEvent::Ended { .. } | SessionEvent::Closed(_)))
             && let Some(session) = self.endpoint.session(handle)
         {

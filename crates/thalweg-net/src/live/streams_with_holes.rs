@@ -26,7 +26,7 @@ impl RecvStream {
     /// # Errors
     /// As [`RecvStream::read_slice`].
     pub fn read_part(&mut self) -> Result<Option<Part>, NetError> {
-        if let Some(rest) = self.rest.take() {
+        if let Some(rest) = self.unread_part.take() {
             return Ok(Some(Part::Bytes(rest)));
         }
         let mut state = self.inner.pipe.lock();
@@ -47,7 +47,7 @@ impl RecvStream {
     /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the peer's
     /// application stopped early.
     pub async fn read_part_async(&mut self) -> Result<Option<Part>, NetError> {
-        if let Some(rest) = self.rest.take() {
+        if let Some(rest) = self.unread_part.take() {
             return Ok(Some(Part::Bytes(rest)));
         }
         poll_fn(|context| {
@@ -80,7 +80,7 @@ impl State {
     pub(super) fn push_hole(&mut self, packets: u32) {
         // No piece may extend across a hole.
         self.incoming.seal();
-        let place = self.taken + self.incoming.bytes();
+        let place = self.bytes_read + self.incoming.bytes();
         match self.holes.back_mut() {
             Some((last, count)) if *last == place => *count = count.saturating_add(packets),
             _ => self.holes.push_back((place, packets)),
@@ -89,8 +89,8 @@ impl State {
 
     fn pop_part(&mut self) -> Option<Part> {
         // Drop the holes that other reads have skipped.
-        while self.holes.pop_front_if(|(place, _)| *place < self.taken).is_some() {}
-        if let Some((_, packets)) = self.holes.pop_front_if(|(place, _)| *place == self.taken) {
+        while self.holes.pop_front_if(|(place, _)| *place < self.bytes_read).is_some() {}
+        if let Some((_, packets)) = self.holes.pop_front_if(|(place, _)| *place == self.bytes_read) {
             return Some(Part::Hole { packets });
         }
         self.incoming.pop().map(Part::Bytes)

@@ -70,7 +70,7 @@ const MAX_BUFFER_BYTES: usize = 1 << 16;
 const MIN_BUFFER_BYTES: usize = 1 << 11;
 
 /// Number of buffer sizes, from [`MIN_BUFFER_BYTES`] to [`MAX_BUFFER_BYTES`].
-const SIZES: usize = 6;
+const BUFFER_SIZES: usize = 6;
 
 /// Receive buffers per call with GRO; their contents fit the processor's cache.
 const GRO_BUFFERS: usize = 4;
@@ -79,7 +79,7 @@ const GRO_BUFFERS: usize = 4;
 const MAX_BUFFERS: usize = quinn_udp::BATCH_SIZE;
 
 /// Maximum datagrams per send call without GSO.
-const MESSAGES: usize = 64;
+const MAX_MESSAGES: usize = 64;
 
 /// Maximum retained buffers of the smallest and of the largest size, 16 and 32 MiB: enough for typical unread data. Of
 /// the sizes between, fewer are needed.
@@ -103,7 +103,7 @@ pub struct Udp {
     /// Number of buffers for the next call.
     in_use: usize,
     metas: [RecvMeta; MAX_BUFFERS],
-    pools: [Pool; SIZES],
+    pools: [Pool; BUFFER_SIZES],
     pub stats: UdpStats,
     is_v6: bool,
     /// ECN codepoint that the socket sets if a call specifies none.
@@ -118,7 +118,7 @@ pub struct ReceiveResult {
     /// Number of their bytes.
     pub bytes: usize,
     /// True if all buffers were filled: more data may be available.
-    pub more: bool,
+    pub may_have_more: bool,
 }
 
 /// Outcome of sending a run.
@@ -193,7 +193,7 @@ impl Udp {
                 _ => pool.with_max_lent(MAX_LENT / size / sharers),
             }
         });
-        let buffers = (0..MAX_BUFFERS).map(|_| pools[SIZES - 1].take()).collect();
+        let buffers = (0..MAX_BUFFERS).map(|_| pools[BUFFER_SIZES - 1].take()).collect();
         Ok(Self {
             is_v6: address.is_ipv6(),
             single_ecn: None,
@@ -228,7 +228,7 @@ impl Udp {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(ReceiveResult::default()),
                 // An ICMP error for an earlier datagram.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                    return Ok(ReceiveResult { more: true, ..ReceiveResult::default() });
+                    return Ok(ReceiveResult { may_have_more: true, ..ReceiveResult::default() });
                 }
                 Err(error) => return Err(error),
             }
@@ -255,7 +255,7 @@ impl Udp {
             take(arrival, stride, received);
         }
         self.stats.datagrams_received += datagrams as u64;
-        Ok(ReceiveResult { datagrams, bytes, more: is_full })
+        Ok(ReceiveResult { datagrams, bytes, may_have_more: is_full })
     }
 
     /// Sends a run, starting at its byte `from`.
@@ -337,15 +337,15 @@ impl Udp {
     fn send_singly(&self, run: &Run, contents: &[u8]) -> io::Result<usize> {
         let destination = self.to_mapped_address(run.destination).as_any();
         let mut datagrams = contents.chunks(run.segment_bytes);
-        let slices: [_; MESSAGES] =
+        let slices: [_; MAX_MESSAGES] =
             std::array::from_fn(|_| [IoSlice::new(datagrams.next().unwrap_or_default())]);
-        let mut controls: [_; MESSAGES] = std::array::from_fn(|_| SendAncillaryBuffer::default());
+        let mut controls: [_; MAX_MESSAGES] = std::array::from_fn(|_| SendAncillaryBuffer::default());
         let mut parts = slices.iter().zip(&mut controls);
-        let mut messages: [_; MESSAGES] = std::array::from_fn(|_| {
+        let mut messages: [_; MAX_MESSAGES] = std::array::from_fn(|_| {
             let (slice, control) = parts.next().unwrap_or_else(|| unreachable!("there are as many"));
             MMsgHdr::new_with_addr(&destination, slice, control)
         });
-        let count = contents.len().div_ceil(run.segment_bytes).min(MESSAGES);
+        let count = contents.len().div_ceil(run.segment_bytes).min(MAX_MESSAGES);
         let sent = sendmmsg(&self.socket, &mut messages[..count], SendFlags::empty())?;
         Ok(contents.len().min(sent * run.segment_bytes))
     }
@@ -399,7 +399,7 @@ fn is_too_large(error: &io::Error) -> bool {
 pub struct ReceivedBytes<'a> {
     buffer: &'a mut Buffer,
     length: usize,
-    pools: &'a mut [Pool; SIZES],
+    pools: &'a mut [Pool; BUFFER_SIZES],
 }
 
 impl AsMut<[u8]> for ReceivedBytes<'_> {

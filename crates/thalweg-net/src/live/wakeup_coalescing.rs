@@ -11,7 +11,7 @@
 use thalweg_proto::units::{Duration, Time};
 
 /// Interval over which wake-ups are coalesced. It bounds the added lateness and the increase of the round-trip time.
-pub(super) const INTERVAL: Duration = Duration::from_micros(50);
+pub(super) const COALESCING_INTERVAL: Duration = Duration::from_micros(50);
 
 /// Minimum number of datagrams since the last sleep for coalescing.
 const MIN_DATAGRAMS: usize = 16;
@@ -72,8 +72,8 @@ impl Coalescing {
     pub fn sleep(&mut self, span: Option<Duration>, may_coalesce: bool) -> Sleep {
         self.coalesces = core::mem::take(&mut self.datagrams) >= MIN_DATAGRAMS && may_coalesce;
         match may_coalesce {
-            true if self.coalesces => Sleep::For(INTERVAL),
-            true => Sleep::Until(span.map(|span| span.max(INTERVAL))),
+            true if self.coalesces => Sleep::For(COALESCING_INTERVAL),
+            true => Sleep::Until(span.map(|span| span.max(COALESCING_INTERVAL))),
             false => Sleep::Until(span),
         }
     }
@@ -95,13 +95,17 @@ mod tests {
         }
         coalescing.on_received(MIN_DATAGRAMS - 1);
         coalescing.on_received(1);
-        assert_eq!(coalescing.sleep(None, true), Sleep::For(INTERVAL));
+        assert_eq!(coalescing.sleep(None, true), Sleep::For(COALESCING_INTERVAL));
         coalescing.on_received(MIN_DATAGRAMS);
-        assert_eq!(coalescing.sleep(LONG_SLEEP, true), Sleep::For(INTERVAL));
+        assert_eq!(coalescing.sleep(LONG_SLEEP, true), Sleep::For(COALESCING_INTERVAL));
         coalescing.on_received(1);
         assert_eq!(coalescing.sleep(None, true), Sleep::Until(None));
         let short = Some(Duration::from_micros(1));
-        assert_eq!(coalescing.sleep(short, true), Sleep::Until(Some(INTERVAL)), "deadlines are put together");
+        assert_eq!(
+            coalescing.sleep(short, true),
+            Sleep::Until(Some(COALESCING_INTERVAL)),
+            "deadlines are put together"
+        );
         coalescing.on_received(1000);
         assert_eq!(coalescing.sleep(short, false), Sleep::Until(short), "unless it matters");
         assert_eq!(coalescing.sleep(None, true), Sleep::Until(None), "those were before");

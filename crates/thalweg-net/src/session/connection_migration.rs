@@ -30,7 +30,7 @@ impl Session {
             self.stats.migrations += 1;
             return self.go_back(now, size);
         }
-        if !self.moves.take(now) {
+        if !self.move_limit.take(now) {
             return;
         }
         self.stats.migrations += 1;

@@ -25,7 +25,7 @@ use overhead_budget::Budget;
 pub use overhead_budget::UNAUTHENTICATED_MEMORY;
 use receive_autotuning::ReceiveAutotuning;
 use router_feedback::RecentlySent;
-pub use settings_and_events::{Agreed, CloseReason, SessionConfig, SessionEvent, SessionStats, Side, code};
+pub use settings_and_events::{CloseReason, SessionConfig, SessionEvent, SessionStats, Side, Terms, code};
 
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
@@ -35,7 +35,7 @@ use crate::peer_path::Path;
 use crate::peer_rate_limits::Bucket;
 use crate::safe_display::printable_within;
 use crate::wire::frame::{FlowNumber, Frame, Frames, MAX_DATAGRAM, MAX_REASON, PDU_HEADER};
-use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
+use crate::wire::{AEAD_TAG, HEADER, RESET_TOKEN, SAFE_DATAGRAM};
 use core::ops::Range;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -46,7 +46,7 @@ use thalweg_proto::transport::Event;
 use thalweg_proto::units::{Duration, Time};
 
 /// Overhead per datagram outside the flow's bytes.
-pub const OVERHEAD: u16 = (HEADER + PDU_HEADER + TAG) as u16;
+pub const OVERHEAD: u16 = (HEADER + PDU_HEADER + AEAD_TAG) as u16;
 
 /// Maximum number of queued control frames. Beyond it, the peer's requests get no answer.
 const MAX_CONTROL_FRAMES: usize = 16;
@@ -68,10 +68,10 @@ const SAFE_CONFIRM: u64 = 96;
 const MAX_DATAGRAMS: usize = 256;
 
 /// Time for which a closed session repeats its close to a peer that missed it.
-const DRAIN: Duration = Duration::from_secs(3);
+const DRAIN_TIME: Duration = Duration::from_secs(3);
 
 /// Maximum number of peer address changes per second. More of them indicate an attacker that copies packets.
-const MOVES: u32 = 4;
+const MAX_MOVES: u32 = 4;
 
 /// Result of a poll of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,33 +101,33 @@ impl Slot {
 enum Phase {
     Open,
     /// Closed; the peer may have missed the close.
-    Draining(Draining),
+    Draining(DrainingClose),
     Over,
 }
 
 /// Closed connection that still repeats its close.
 #[derive(Clone, Debug)]
-struct Draining {
+struct DrainingClose {
     until: Time,
     /// Close message for the peer; `None` if the peer closed.
     close: Option<Vec<u8>>,
     /// Time of the next repetition.
-    due: Time,
+    next_repetition: Time,
     tries: u32,
 }
 
 /// Confirm of the client, retransmitted until the server shows that it received it.
 #[derive(Debug)]
-struct Confirm {
+struct PendingConfirm {
     message: Vec<u8>,
-    due: Time,
+    next_send: Time,
     tries: u32,
 }
 
 /// An established connection.
 #[derive(Debug)]
 pub struct Session {
-    agreed: Agreed,
+    agreed: Terms,
     config: SessionConfig,
     encryptor: Encryptor,
     decryptor: Decryptor,
@@ -137,7 +137,7 @@ pub struct Session {
     fallback: Option<Path>,
     recall: [u8; 8],
     /// Rate limit for changes of the peer's address.
-    moves: Bucket,
+    move_limit: Bucket,
     /// Highest received packet number; only the newest packet migrates the path.
     newest: u64,
     slots: Vec<Slot>,
@@ -148,7 +148,7 @@ pub struct Session {
     control_frames: VecDeque<(Vec<u8>, Option<SocketAddr>)>,
     /// Queued application datagrams.
     datagrams: VecDeque<Slice>,
-    confirm: Option<Confirm>,
+    confirm: Option<PendingConfirm>,
     phase: Phase,
     events: VecDeque<SessionEvent>,
     last_received: Time,
@@ -160,9 +160,9 @@ pub struct Session {
     ping_waits: bool,
     wants_writable: bool,
     /// True once the peer's stream is complete.
-    ended: bool,
+    peer_done: bool,
     /// True once the peer has all of this end's stream.
-    finished: bool,
+    own_stream_acked: bool,
     /// ECN codepoint of the scheme's data.
     ecn: Ecn,
     budget: Budget,
@@ -188,7 +188,7 @@ impl Session {
     /// handshake's round-trip time.
     pub fn new(
         now: Time,
-        agreed: Agreed,
+        agreed: Terms,
         config: SessionConfig,
         (encryptor, mut decryptor): (Encryptor, Decryptor),
         remote: SocketAddr,
@@ -209,7 +209,7 @@ impl Session {
         ];
         let ecn = agreed.scheme.ecn();
         let sent_lately = agreed.scheme.uses_router_feedback().then(Box::default);
-        let is_untrusted = !agreed.known;
+        let is_untrusted = !agreed.is_authorised;
         let mut session = Self {
             agreed,
             config,
@@ -218,14 +218,14 @@ impl Session {
             path: Path::validated(remote, largest),
             fallback: None,
             recall: [0; 8],
-            moves: Bucket::new(now, MOVES),
+            move_limit: Bucket::new(now, MAX_MOVES),
             newest: 0,
             slots,
             order,
             turn: 0,
             control_frames: VecDeque::new(),
             datagrams: VecDeque::new(),
-            confirm: confirm.map(|message| Confirm { message, due: now, tries: 0 }),
+            confirm: confirm.map(|message| PendingConfirm { message, next_send: now, tries: 0 }),
             phase: Phase::Open,
             events: VecDeque::new(),
             last_received: now,
@@ -234,8 +234,8 @@ impl Session {
             ping_sent: None,
             ping_waits: false,
             wants_writable: false,
-            ended: false,
-            finished: false,
+            peer_done: false,
+            own_stream_acked: false,
             ecn,
             progress: Progress::new(),
             budget: Budget::new(now, SAFE_CONFIRM, is_untrusted),
@@ -259,7 +259,7 @@ impl Session {
     }
 
     /// Marks the peer as authorised by the application, and raises its receive memory to `memory` bytes. Until then, a
-    /// peer whose key is not [known](Agreed::known) is unauthenticated: it is sent at most three bytes per received
+    /// peer whose key is not [authorised](Terms::is_authorised) is unauthenticated: it is sent at most three bytes per received
     /// byte, and at most [`UNAUTHENTICATED_MEMORY`] of its data is kept.
     pub fn authorise(&mut self, memory: u64) {
         self.budget.authorise();
@@ -313,7 +313,7 @@ impl Session {
     }
 
     /// Returns the negotiated terms.
-    pub fn agreed(&self) -> &Agreed {
+    pub fn agreed(&self) -> &Terms {
         &self.agreed
     }
 
@@ -467,7 +467,7 @@ impl Session {
         (number, packet, range): (u64, &Slice, Range<usize>),
         entropy: &mut dyn Entropy,
     ) {
-        let size = range.len() + HEADER + TAG;
+        let size = range.len() + HEADER + AEAD_TAG;
         self.last_received = now;
         self.confirm = None;
         self.stats.packets_received += 1;
@@ -494,7 +494,7 @@ impl Session {
             };
             if let Phase::Draining(draining) = &mut self.phase {
                 // A peer that still sends has missed the close.
-                draining.due = now;
+                draining.next_repetition = now;
                 if matches!(frame, Frame::Close { .. }) && draining.close.is_some() {
                     self.phase = Phase::Over;
                 }
@@ -535,13 +535,13 @@ impl Session {
                     // Escaped here, so every output is safe.
                     let reason = printable_within(reason.as_bytes(), MAX_REASON);
                     self.collect(now);
-                    if received_all && !core::mem::replace(&mut self.finished, true) {
+                    if received_all && !core::mem::replace(&mut self.own_stream_acked, true) {
                         // The acknowledgement of the end was lost or is late.
                         self.events.push_back(SessionEvent::Finished);
                     }
                     self.drain(now, None, CloseReason::Peer { code, reason });
                     self.queue_control_frame(
-                        &Frame::Close { code: code::DONE, received_all: self.ended, reason: "" },
+                        &Frame::Close { code: code::DONE, received_all: self.peer_done, reason: "" },
                         None,
                     );
                     return;
@@ -577,7 +577,7 @@ impl Session {
 
     /// Handles a reset. Returns true if it closed the session: it must come from the peer's current or last validated
     /// address.
-    pub fn on_reset(&mut self, now: Time, from: SocketAddr, token: &[u8; TOKEN]) -> bool {
+    pub fn on_reset(&mut self, now: Time, from: SocketAddr, token: &[u8; RESET_TOKEN]) -> bool {
         let is_there = from == self.path.remote
             || self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from);
         let is_genuine = is_there && crate::cookie::constant_time_eq(token, &self.agreed.token);
@@ -639,7 +639,7 @@ impl Session {
     }
 
     fn on_ended(&mut self, stopped: bool) {
-        self.ended = !stopped;
+        self.peer_done = !stopped;
         self.events.push_back(SessionEvent::Ended { stopped });
     }
 
@@ -669,10 +669,11 @@ impl Session {
         self.abandon_flows(now);
         let close = close.map(|(code, reason)| {
             let mut bytes = Vec::new();
-            Frame::Close { code, received_all: self.ended, reason }.write(&mut bytes);
+            Frame::Close { code, received_all: self.peer_done, reason }.write(&mut bytes);
             bytes
         });
-        self.phase = Phase::Draining(Draining { until: now + DRAIN, close, due: now, tries: 0 });
+        self.phase =
+            Phase::Draining(DrainingClose { until: now + DRAIN_TIME, close, next_repetition: now, tries: 0 });
         self.budget.close();
         self.confirm = None;
         self.events.push_back(SessionEvent::Closed(why));

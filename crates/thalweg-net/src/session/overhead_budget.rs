@@ -30,9 +30,9 @@ const MAX_BUDGET: u64 = 32 << 20;
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// Remaining budget, in bytes. Packets of unknown size may make it negative.
-    left: i64,
+    bytes_left: i64,
     /// Time of the last refill.
-    at: Time,
+    last_refill: Time,
     /// Bytes that an unauthenticated peer may be sent; `None` for an authorised peer.
     unauthenticated: Option<u64>,
     /// Bytes received in the handshake, reserved for a refusal.
@@ -44,7 +44,12 @@ impl Budget {
     /// is true for an unauthenticated peer.
     pub const fn new(now: Time, confirm: u64, unauthenticated: bool) -> Self {
         let unauthenticated = if unauthenticated { Some(UNAUTHENTICATED_CREDIT) } else { None };
-        Self { left: BUDGET_PER_SECOND as i64, at: now, unauthenticated, handshake: confirm * AMPLIFICATION }
+        Self {
+            bytes_left: BUDGET_PER_SECOND as i64,
+            last_refill: now,
+            unauthenticated,
+            handshake: confirm * AMPLIFICATION,
+        }
     }
 
     /// Marks the peer as authorised.
@@ -83,12 +88,12 @@ impl Budget {
             self.add(bytes);
         } else {
             // Datagrams are short.
-            self.left -= bytes as i64;
+            self.bytes_left -= bytes as i64;
         }
     }
 
     fn add(&mut self, bytes: u64) {
-        self.left = self.left.saturating_add_unsigned(bytes).min(MAX_BUDGET as i64);
+        self.bytes_left = self.bytes_left.saturating_add_unsigned(bytes).min(MAX_BUDGET as i64);
     }
 
     /// Returns the maximum size of the next datagram, in bytes.
@@ -103,25 +108,29 @@ impl Budget {
     /// Checks that data other than new data may be sent at `now`. The error is the earliest time that allows it.
     #[inline]
     pub fn check(&mut self, now: Time) -> Result<(), Time> {
-        if self.left < BUDGET_PER_SECOND as i64 {
+        if self.bytes_left < BUDGET_PER_SECOND as i64 {
             self.fill(now);
         } else {
-            self.at = now;
+            self.last_refill = now;
         }
-        if self.left > 0 { Ok(()) } else { Err(self.at + refill_time(self.left.unsigned_abs() + 1)) }
+        if self.bytes_left > 0 {
+            Ok(())
+        } else {
+            Err(self.last_refill + refill_time(self.bytes_left.unsigned_abs() + 1))
+        }
     }
 
     /// Adds the time-based refill, up to one second's worth.
     fn fill(&mut self, now: Time) {
-        let nanos = now.since(self.at).as_picos() / 1000;
+        let nanos = now.since(self.last_refill).as_picos() / 1000;
         let refill = u128::from(nanos) * u128::from(BUDGET_PER_SECOND) / NANOS;
         // Saturation is harmless: any larger deficit is treated alike.
-        let missing = BUDGET_PER_SECOND.saturating_add_signed(-self.left);
+        let missing = BUDGET_PER_SECOND.saturating_add_signed(-self.bytes_left);
         if refill >= u128::from(missing) {
-            (self.left, self.at) = (BUDGET_PER_SECOND as i64, now);
+            (self.bytes_left, self.last_refill) = (BUDGET_PER_SECOND as i64, now);
         } else if refill > 0 {
-            self.left += refill as i64;
-            self.at += refill_time(refill as u64);
+            self.bytes_left += refill as i64;
+            self.last_refill += refill_time(refill as u64);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::datagram_batch::{Batch, Purpose};
 use crate::flow::{FlowOutput, is_pdu};
 use crate::peer_path::ChallengeAction;
 use crate::wire::frame::{Frame, PDU_HEADER, begin_pdu};
-use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, write_confirm, write_header};
+use crate::wire::{AEAD_TAG, HEADER, SAFE_DATAGRAM, write_confirm, write_header};
 use std::net::SocketAddr;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
@@ -51,7 +51,7 @@ impl Session {
             next = next.min(self.path.mtu.deadline());
         }
         if let Some(confirm) = &self.confirm {
-            next = next.min(confirm.due);
+            next = next.min(confirm.next_send);
         }
         if let Some(due) = self.order.as_ref().and_then(|order| order.timeout(now)) {
             next = next.min(due);
@@ -90,13 +90,13 @@ impl Session {
 
     fn poll_confirm(&mut self, now: Time, batch: &mut Batch) {
         let Some(confirm) = &mut self.confirm else { return };
-        if now < confirm.due {
+        if now < confirm.next_send {
             return;
         }
         let wait =
             self.rtt.map_or(Duration::from_millis(500), |rtt| (rtt * 2).max(Duration::from_millis(50)));
         let is_repeated = confirm.tries > 0;
-        confirm.due = now + (wait * (1 << confirm.tries.min(4))).min(CONFIRM_AGAIN);
+        confirm.next_send = now + (wait * (1 << confirm.tries.min(4))).min(CONFIRM_AGAIN);
         confirm.tries += 1;
         let start = batch.start();
         write_confirm(batch.buffer(), self.agreed.remote, &confirm.message);
@@ -137,7 +137,7 @@ impl Session {
             self.send(batch, to, Purpose::Probe, |into| {
                 let start = into.len();
                 Frame::Probe(size).write(into);
-                into.resize(start + usize::from(size) - HEADER - TAG, 0);
+                into.resize(start + usize::from(size) - HEADER - AEAD_TAG, 0);
             });
         }
     }
@@ -158,7 +158,7 @@ impl Session {
             let room = usize::try_from(self.budget.allowance()).unwrap_or(usize::MAX);
             let mut together = Vec::new();
             while let Some((bytes, _)) = self.control_frames.pop_front_if(|(bytes, other)| {
-                let size = HEADER + together.len() + bytes.len() + TAG;
+                let size = HEADER + together.len() + bytes.len() + AEAD_TAG;
                 other.unwrap_or(remote) == to && size <= room
             }) {
                 together.extend_from_slice(&bytes);
@@ -179,7 +179,7 @@ impl Session {
     /// amplification limit of an unvalidated address stay queued.
     fn poll_datagrams(&mut self, batch: &mut Batch) -> PollResult {
         while let Some(datagram) = self.datagrams.front() {
-            let size = HEADER + 1 + datagram.as_bytes().len() + TAG;
+            let size = HEADER + 1 + datagram.as_bytes().len() + AEAD_TAG;
             if self.path.allowance().min(self.budget.allowance()) < size as u64 {
                 break;
             }
@@ -203,20 +203,20 @@ impl Session {
             return PollResult::At(Time::MAX);
         }
         let Some(close) = &draining.close else { return PollResult::At(draining.until) };
-        if now >= draining.due {
+        if now >= draining.next_repetition {
             let wait = self.rtt.map_or(FIRST_AGAIN, |rtt| (rtt * 2).max(FIRST_AGAIN));
-            draining.due = now + wait * (1 << draining.tries.min(10));
+            draining.next_repetition = now + wait * (1 << draining.tries.min(10));
             draining.tries += 1;
             let (close, remote) = (close.clone(), self.path.remote);
             let room = self.path.allowance().min(self.budget.allowance());
-            if room >= (HEADER + close.len() + TAG) as u64 {
+            if room >= (HEADER + close.len() + AEAD_TAG) as u64 {
                 self.send(batch, remote, Purpose::Ordinary(Ecn::NotEct), |into| {
                     into.extend_from_slice(&close);
                 });
             }
         }
         let Phase::Draining(draining) = &self.phase else { return PollResult::At(Time::MAX) };
-        PollResult::At(draining.due.min(draining.until))
+        PollResult::At(draining.next_repetition.min(draining.until))
     }
 
     fn poll_flows(&mut self, now: Time, batch: &mut Batch) -> PollResult {
@@ -268,7 +268,7 @@ impl Session {
             };
             let Some(slot) = self.slots.get_mut(turn) else { continue };
             let buffer = batch.buffer();
-            if (buffer.len() - start + TAG) as u64 > self.budget.allowance() {
+            if (buffer.len() - start + AEAD_TAG) as u64 > self.budget.allowance() {
                 // Receiving a packet raises the limit.
                 slot.pending = buffer.split_off(start + HEADER);
                 buffer.truncate(start);
@@ -333,7 +333,7 @@ impl Session {
         match event {
             Event::Delivered(data) => self.events.push_back(SessionEvent::Delivered(data)),
             Event::Finished => {
-                self.finished = true;
+                self.own_stream_acked = true;
                 self.events.push_back(SessionEvent::Finished);
             }
             Event::Failed(failure) => {

@@ -4,7 +4,7 @@ use crate::ecn_blackhole_detection::EcnState;
 use crate::flow::{FlowStats, Scheme};
 use crate::identity::PublicKey;
 use crate::packet_protection::INTEGRITY_LIMIT;
-use crate::wire::{ConnectionId, TOKEN};
+use crate::wire::{ConnectionId, RESET_TOKEN};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{Failure, Limit};
 use thalweg_proto::units::Duration;
@@ -35,7 +35,7 @@ pub mod code {
     /// A flow aborted.
     pub const FAILED: u16 = 6;
     /// This end must restart its clock after a long uptime: the client is to connect again.
-    pub const AGE: u16 = 7;
+    pub const CLOCK_RESTART: u16 = 7;
     /// Path-MTU black hole: the path no longer takes packets of the base size.
     pub const PATH_MTU_TOO_SMALL: u16 = 8;
     /// Too many forged packets; the connection's keys are no longer safe.
@@ -98,7 +98,7 @@ pub enum SessionEvent {
 
 /// Terms of a connection, negotiated in the handshake.
 #[derive(Clone, Debug)]
-pub struct Agreed {
+pub struct Terms {
     /// This end's side of the connection.
     pub side: Side,
     /// Static key of the peer.
@@ -112,14 +112,14 @@ pub struct Agreed {
     /// Connection id on packets to the peer.
     pub remote: ConnectionId,
     /// Stateless reset token of the peer.
-    pub token: [u8; TOKEN],
+    pub token: [u8; RESET_TOKEN],
     /// Maximum datagram size accepted by both ends, in bytes.
     pub max_datagram_bytes: u16,
     /// Channel binding: bytes that only the two ends of this handshake share.
     pub binding: [u8; 32],
     /// True if the peer's key is trusted by configuration. Otherwise the application decides
     /// ([`Session::authorise`](super::Session::authorise)); until then the peer is unauthenticated and limited.
-    pub known: bool,
+    pub is_authorised: bool,
 }
 
 /// Settings of a session.

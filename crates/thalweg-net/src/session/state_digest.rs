@@ -10,8 +10,10 @@ use thalweg_proto::units::Time;
 impl Digest for Session {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let agreed = &self.agreed;
-        (agreed.peer, agreed.local, agreed.remote, agreed.binding, agreed.token, agreed.known).hash(into);
-        (self.is_untrusted(), self.ended, self.finished, self.newest, self.events.len()).hash(into);
+        (agreed.peer, agreed.local, agreed.remote, agreed.binding, agreed.token, agreed.is_authorised)
+            .hash(into);
+        (self.is_untrusted(), self.peer_done, self.own_stream_acked, self.newest, self.events.len())
+            .hash(into);
         self.encryptor.next_number().hash(into);
         self.decryptor.digest(now, into);
         self.path.digest(now, into);
@@ -21,13 +23,13 @@ impl Digest for Session {
         }
         self.control_frames.hash(into);
         self.datagrams.iter().for_each(|datagram| datagram.as_bytes().hash(into));
-        self.confirm.as_ref().map(|confirm| (confirm.due.since(now), confirm.tries)).hash(into);
+        self.confirm.as_ref().map(|confirm| (confirm.next_send.since(now), confirm.tries)).hash(into);
         self.ping_sent.map(|(token, at)| (token, now.since(at))).hash(into);
         (now.since(self.last_received), now.since(self.last_ping)).hash(into);
         match &self.phase {
             Phase::Open => 0.hash(into),
             Phase::Draining(draining) => {
-                let (until, due) = (draining.until.since(now), draining.due.since(now));
+                let (until, due) = (draining.until.since(now), draining.next_repetition.since(now));
                 (1, &draining.close, until, due, draining.tries).hash(into);
             }
             Phase::Over => 2.hash(into),

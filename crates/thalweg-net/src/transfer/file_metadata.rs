@@ -110,7 +110,7 @@ pub fn add_lost(lost: &mut UnpreservedMetadata, path: &Path, metadata: &Metadata
             for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
                 match name {
                     // This program's own mark on received files.
-                    _ if name == MARK.as_bytes() => {}
+                    _ if name == SENDER_ATTRIBUTE.as_bytes() => {}
                     // SELinux labels belong to the local system.
                     b"security.selinux" => {}
                     _ if name.starts_with(b"system.posix_acl_") => has_list = true,
@@ -127,7 +127,7 @@ pub fn add_lost(lost: &mut UnpreservedMetadata, path: &Path, metadata: &Metadata
 }
 
 /// Extended attribute on received files that names their sender.
-pub const MARK: &str = "user.thalweg";
+pub const SENDER_ATTRIBUTE: &str = "user.thalweg";
 
 fn file_identity(metadata: &Metadata) -> [i64; 5] {
     let [device, number, names] = [metadata.dev(), metadata.ino(), metadata.nlink()].map(u64::cast_signed);

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
 /// Suffix of the names of unfinished files.
-pub const PART: &str = ".thalweg.part";
+pub const UNFINISHED_SUFFIX: &str = ".thalweg.part";
 
 /// Validates a peer's file name: a single path component, neither `.` nor `..`, and not the name of an unfinished file.
 ///
@@ -32,7 +32,8 @@ pub fn validate_name(name: &[u8]) -> Result<OsString, Fault> {
 /// Returns true for names made by [`of_part`] and [`of_link`], also on case-insensitive file systems. No file, folder
 /// or link of a peer may have such a name.
 pub fn is_unfinished(name: &[u8]) -> bool {
-    name.len() >= PART.len() && name[name.len() - PART.len()..].eq_ignore_ascii_case(PART.as_bytes())
+    name.len() >= UNFINISHED_SUFFIX.len()
+        && name[name.len() - UNFINISHED_SUFFIX.len()..].eq_ignore_ascii_case(UNFINISHED_SUFFIX.as_bytes())
 }
 
 /// Returns the sender's tag in the names of its unfinished files. It keeps senders from resuming each other's files.
@@ -81,12 +82,12 @@ pub fn of_displaced(name: &[u8], tag: &str) -> OsString {
 /// a different form in each case, so distinct names and purposes never collide.
 fn temporary_name(name: &[u8], purpose: &str, tag: &str) -> OsString {
     let dash = if purpose.is_empty() { "" } else { "-" };
-    let ending = format!(".{purpose}{dash}{tag}{PART}");
+    let ending = format!(".{purpose}{dash}{tag}{UNFINISHED_SUFFIX}");
     if name.len() + ending.len() <= MAX_NAME_BYTES {
         return OsString::from_vec([name, ending.as_bytes()].concat());
     }
     let hash = &blake3::hash(name).to_hex()[..32];
-    let ending = format!(".{purpose}{dash}{hash}-{tag}{PART}");
+    let ending = format!(".{purpose}{dash}{hash}-{tag}{UNFINISHED_SUFFIX}");
     let kept = MAX_NAME_BYTES - ending.len();
     // Do not split a UTF-8 character.
     let kept = (0..=kept).rev().find(|at| name[*at] & 0xc0 != 0x80).unwrap_or(0);
@@ -163,9 +164,12 @@ mod tests {
         let names = vec!["ü".repeat(100); 50];
         let all = format_path(names.iter().take(20).map(String::as_str));
         assert_eq!(all.len(), 20 * 200 + 19);
-        let cut = format_path(["top"].into_iter().chain(names.iter().map(String::as_str)).chain(["file"]));
-        assert!((4090..=4096).contains(&cut.len()), "{}", cut.len());
-        assert!(cut.starts_with("top/ü") && cut.contains("[...]") && cut.ends_with("ü/file"));
+        let shortened =
+            format_path(["top"].into_iter().chain(names.iter().map(String::as_str)).chain(["file"]));
+        assert!((4090..=4096).contains(&shortened.len()), "{}", shortened.len());
+        assert!(
+            shortened.starts_with("top/ü") && shortened.contains("[...]") && shortened.ends_with("ü/file")
+        );
     }
 
     #[test]
@@ -175,7 +179,7 @@ mod tests {
         assert_ne!(parts[0], parts[1]);
         for part in &parts {
             assert!(part.len() <= MAX_NAME_BYTES);
-            assert!(part.to_str().unwrap().ends_with(PART));
+            assert!(part.to_str().unwrap().ends_with(UNFINISHED_SUFFIX));
         }
         let film = of_part(b"film.mkv", "0123456789abcdef");
         assert_eq!(film, OsString::from("film.mkv.0123456789abcdef.thalweg.part"));
@@ -186,8 +190,9 @@ mod tests {
     fn name() -> impl Strategy<Value = Vec<u8>> {
         let ending =
             prop_oneof![Just(""), Just("~"), Just(".link-0123456789abcdef"), Just(".0123456789abcdef")];
-        let ending = (ending, any::<bool>())
-            .prop_map(|(ending, is_part)| if is_part { [ending, PART].concat() } else { ending.to_owned() });
+        let ending = (ending, any::<bool>()).prop_map(|(ending, is_part)| {
+            if is_part { [ending, UNFINISHED_SUFFIX].concat() } else { ending.to_owned() }
+        });
         let stem = prop_oneof![
             Just("a".to_owned()),
             Just("n".repeat(255)),

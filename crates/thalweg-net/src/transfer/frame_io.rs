@@ -6,7 +6,7 @@ use super::wire_format::{Frame, WireError, length_from};
 use std::io::{self, Read, Write};
 
 /// Size of the write buffer, in bytes.
-const BATCH: usize = 32 << 10;
+const WRITE_BUFFER: usize = 32 << 10;
 /// Maximum size of one read, in bytes.
 const READ_AHEAD: usize = 64 << 10;
 
@@ -15,32 +15,32 @@ const READ_AHEAD: usize = 64 << 10;
 pub struct FrameWriter<W> {
     stream: W,
     batch: Vec<u8>,
-    written: u64,
+    bytes_written: u64,
 }
 
 impl<W: Write> FrameWriter<W> {
     /// Creates a writer of frames to `stream`.
     pub fn new(stream: W) -> Self {
-        Self { stream, batch: Vec::with_capacity(2 * BATCH), written: 0 }
+        Self { stream, batch: Vec::with_capacity(2 * WRITE_BUFFER), bytes_written: 0 }
     }
 
     /// Returns the bytes of frames written so far, without file contents.
     pub fn written(&self) -> u64 {
-        self.written
+        self.bytes_written
     }
 
     /// Writes a frame, possibly buffered.
     pub fn frame(&mut self, frame: &impl Frame) -> io::Result<()> {
         let before = self.batch.len();
         frame.encode(&mut self.batch);
-        self.written += (self.batch.len() - before) as u64;
-        self.write_batch(BATCH)
+        self.bytes_written += (self.batch.len() - before) as u64;
+        self.write_batch(WRITE_BUFFER)
     }
 
     /// Writes a frame followed by contents.
     pub fn data(&mut self, header: &impl Frame, contents: &[u8]) -> io::Result<()> {
         header.encode(&mut self.batch);
-        if self.batch.len() + contents.len() <= BATCH {
+        if self.batch.len() + contents.len() <= WRITE_BUFFER {
             self.batch.extend_from_slice(contents);
             return Ok(());
         }
@@ -230,8 +230,8 @@ mod tests {
             assert_eq!(reader.next().unwrap(), Some(ToReceiver::Finish));
             assert_eq!(reader.next::<ToReceiver>().unwrap(), None);
         }
-        let cut = FrameReader::new(&bytes[..3]).next::<ToReceiver>();
-        assert!(matches!(cut, Err(Error::Interrupted(_))));
+        let truncated_frame = FrameReader::new(&bytes[..3]).next::<ToReceiver>();
+        assert!(matches!(truncated_frame, Err(Error::Interrupted(_))));
     }
 
     proptest! {

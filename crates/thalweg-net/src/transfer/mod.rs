@@ -1,9 +1,9 @@
 //! File transfer over any pair of byte streams.
 //!
 //! Two streams, one per direction, carry the frames of [`transfer_messages`]. The sender walks its files and
-//! [offers](transfer_messages::ToReceiver::Offer) them without waiting, at most [`transfer_messages::WINDOW`] ahead. The receiver answers
-//! each offer: send it, already present, or partly present. Contents follow in the order of the answers, so many small
-//! files need no round trip each.
+//! [offers](transfer_messages::ToReceiver::Offer) them without waiting, at most
+//! [`transfer_messages::MAX_OUTSTANDING_OFFERS`] ahead. The receiver answers each offer: send it, already present, or
+//! partly present. Contents follow in the order of the answers, so many small files need no round trip each.
 //!
 //! - **Atomic**: a file is written as `NAME.SENDER.thalweg.part` next to its destination, synced to disk, then renamed.
 //!   A final name therefore always holds a complete file, the old or the new one.
@@ -24,7 +24,7 @@
 //! - **Permissions** are the sender's, masked by the receiver's umask and without write access for group and others,
 //!   unless the receiver [keeps them](Destination::with_permissions). Permissions of existing folders do not change.
 //! - **Existing files** are replaced only if the same sender delivered them and nobody changed them since, unless the
-//!   receiver configures otherwise ([`Existing`]). Names of unfinished files include the sender, so no sender resumes
+//!   receiver configures otherwise ([`ExistingFilePolicy`]). Names of unfinished files include the sender, so no sender resumes
 //!   another's file.
 //! - **Priorities**: a receiver of several simultaneous transfers reads the more urgent ones first ([`TransferScheduler`]).
 //! - **Bounds**: frames, names, depths, outstanding offers and digests are bounded; a peer that exceeds a bound is
@@ -55,7 +55,7 @@ pub use offer_preview::{Preview, PreviewItem, PreviewItemKind, preview_offer};
 pub use rate_limited_stream::{Pace, Throttle};
 #[doc(hidden)]
 pub use receive::read_mark;
-pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive_transfer};
+pub use receive::{Claims, Destination, ExistingFilePolicy, Target, TransferScheduler, receive_transfer};
 pub use send::{Options, send_transfer};
 pub use storage_quota::{Limits, Quota};
 pub use transfer_error::{Error, Fault, FaultKind, escape_unsafe, first_hidden, is_hidden};

@@ -62,7 +62,7 @@ pub fn preview_offer<R: Read, W: Write>(
     seen: &Mutex<Preview>,
     kept: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    let mut frames = FrameReader::new(RecordingReader { stream: from_peer, kept });
+    let mut frames = FrameReader::new(RecordingReader { stream: from_peer, recorded: kept });
     let mut writer = FrameWriter::new(to_peer);
     let result = read_offers(&mut frames, &mut writer, seen);
     if let Err(Error::Refused(fault)) = &result {
@@ -140,17 +140,17 @@ impl Preview {
 /// Reader that records the bytes read, up to a limit.
 struct RecordingReader<'a, R> {
     stream: R,
-    kept: &'a mut Vec<u8>,
+    recorded: &'a mut Vec<u8>,
 }
 
 impl<R: Read> Read for RecordingReader<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let room = (MAX_KEPT - self.kept.len()).min(into.len());
+        let room = (MAX_KEPT - self.recorded.len()).min(into.len());
         if room == 0 {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         let count = self.stream.read(&mut into[..room])?;
-        self.kept.extend_from_slice(&into[..count]);
+        self.recorded.extend_from_slice(&into[..count]);
         Ok(count)
     }
 }

@@ -28,7 +28,7 @@ impl Pace {
 }
 
 /// Maximum burst after a pause, as time at the rate.
-const BURST: Duration = Duration::from_millis(50);
+const MAX_BURST_TIME: Duration = Duration::from_millis(50);
 
 impl<W> Throttle<W> {
     /// Wraps a stream; without `rate` it is not limited.
@@ -46,14 +46,14 @@ impl<W: Write> Write for Throttle<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(rate) = self.rate else { return self.stream.write(bytes) };
         let now = Instant::now();
-        let waits = self.paid > now + BURST;
+        let waits = self.paid > now + MAX_BURST_TIME;
         self.pace.0.store(waits, Ordering::Relaxed);
         if waits {
-            std::thread::sleep(self.paid - now - BURST);
+            std::thread::sleep(self.paid - now - MAX_BURST_TIME);
         }
         self.paid = self.paid.max(now);
         // Allow at least one packet, to avoid small packets at low rates.
-        let max = (rate.as_f64() / 8.0 * BURST.as_secs_f64()).max(1200.0) as usize;
+        let max = (rate.as_f64() / 8.0 * MAX_BURST_TIME.as_secs_f64()).max(1200.0) as usize;
         let count = self.stream.write(&bytes[..bytes.len().min(max)])?;
         let time = rate.transmission_time(Bytes::new(count as u64));
         self.paid += Duration::from_secs_f64(time.as_secs_f64());

@@ -17,11 +17,11 @@ pub struct Progress {
     is_total: AtomicBool,
     files: AtomicU64,
     bytes: AtomicU64,
-    moved: AtomicU64,
-    kept: AtomicU64,
+    bytes_moved: AtomicU64,
+    bytes_kept: AtomicU64,
     fresh: AtomicU64,
     received_chunks: AtomicU64,
-    held: Mutex<Span>,
+    held_span: Mutex<Span>,
     approval_time: Mutex<Span>,
     is_accepted: AtomicBool,
     is_over: AtomicBool,
@@ -73,18 +73,18 @@ impl Progress {
     /// complete files. Never decreases.
     pub fn fresh(&self) -> Bytes {
         // A sender learns one round trip later about the blocks it reported as kept.
-        let fresh = self.bytes.load(Relaxed).saturating_sub(self.kept.load(Relaxed));
+        let fresh = self.bytes.load(Relaxed).saturating_sub(self.bytes_kept.load(Relaxed));
         Bytes::new(self.fresh.fetch_max(fresh, Relaxed).max(fresh))
     }
 
     /// Returns the content bytes sent over the connection.
     pub fn moved(&self) -> Bytes {
-        Bytes::new(self.moved.load(Relaxed))
+        Bytes::new(self.bytes_moved.load(Relaxed))
     }
 
     /// Returns the content bytes sent over the connection plus those the receiver had; holes do not count.
     pub fn moved_or_kept(&self) -> Bytes {
-        Bytes::new(self.moved.load(Relaxed).saturating_add(self.kept.load(Relaxed)))
+        Bytes::new(self.bytes_moved.load(Relaxed).saturating_add(self.bytes_kept.load(Relaxed)))
     }
 
     /// Returns the number of frames and content chunks received from the sender. A constant value means that the sender
@@ -104,12 +104,12 @@ impl Progress {
 
     /// Returns true while the receiver pauses the transfer in favour of more urgent ones.
     pub fn is_held(&self) -> bool {
-        lock_span(&self.held).since.is_some()
+        lock_span(&self.held_span).since.is_some()
     }
 
     /// Returns the total time for which the receiver paused the transfer.
     pub fn held(&self) -> Duration {
-        lock_span(&self.held).until(Instant::now())
+        lock_span(&self.held_span).until(Instant::now())
     }
 
     /// Returns true while the transfer waits for approval at the receiver.
@@ -150,15 +150,15 @@ impl Progress {
     }
 
     pub(super) fn add_kept(&self, bytes: u64) {
-        self.kept.fetch_add(bytes, Relaxed);
+        self.bytes_kept.fetch_add(bytes, Relaxed);
     }
 
     pub(super) fn add_moved(&self, bytes: u64) {
-        self.moved.fetch_add(bytes, Relaxed);
+        self.bytes_moved.fetch_add(bytes, Relaxed);
     }
 
     pub(super) fn set_held(&self, is_held: bool) {
-        lock_span(&self.held).set(Instant::now(), is_held);
+        lock_span(&self.held_span).set(Instant::now(), is_held);
     }
 
     pub(super) fn set_awaiting_approval(&self, is_awaiting_approval: bool) {
@@ -216,27 +216,27 @@ pub struct Report {
     /// File properties at the sender that the transfer does not carry.
     pub lost: UnpreservedMetadata,
     /// Content bytes sent over the connection.
-    pub moved: Bytes,
+    pub bytes_moved: Bytes,
     /// Valid content bytes found in unfinished files of an earlier transfer.
     pub resumed: Bytes,
     /// Content bytes of files already present at the receiver.
     pub skipped: Bytes,
     /// Time for which the receiver paused the transfer in favour of more urgent ones.
-    pub held: Duration,
+    pub held_time: Duration,
     /// Time spent waiting for approval, at the sender.
     pub approval_time: Duration,
     /// Number of omitted items: neither file, folder nor link, or left by unfinished transfers.
     pub omitted: u64,
     /// First omitted items.
-    pub passed: Vec<Failure>,
+    pub omissions: Vec<Failure>,
     /// Number of failed files and folders.
     pub failed: u64,
     /// First failures, without the contents of folders that could not be created.
     pub failures: Vec<Failure>,
     /// Incomplete stream, if any.
-    pub cut: Option<UnresumableItem>,
+    pub unresumable: Option<UnresumableItem>,
     /// Bytes of stored names and reasons.
-    kept: usize,
+    stored_bytes: usize,
 }
 
 /// Item that cannot be resumed: an incomplete stream, or a file written to an output.
@@ -245,7 +245,7 @@ pub struct UnresumableItem {
     /// Displayable name.
     pub name: String,
     /// File with the partial contents at the receiver, if they went to a file.
-    pub left: Option<PathBuf>,
+    pub partial_file: Option<PathBuf>,
 }
 
 /// File or folder that was not transferred.
@@ -274,16 +274,16 @@ impl Report {
             return self.fail(name, fault);
         }
         self.omitted += 1;
-        if self.has_room(self.passed.len(), name, &fault) {
-            self.passed.push(Failure { name: name.to_owned(), fault });
+        if self.has_room(self.omissions.len(), name, &fault) {
+            self.omissions.push(Failure { name: name.to_owned(), fault });
         }
     }
 
     /// Reserves space for one more entry; returns false when the limit is reached.
     fn has_room(&mut self, count: usize, name: &str, fault: &Fault) -> bool {
         let size = name.len() + fault.text.len();
-        let has_room = count < Self::MAX_FAILURES && self.kept + size <= Self::MAX_KEPT;
-        self.kept += if has_room { size } else { 0 };
+        let has_room = count < Self::MAX_FAILURES && self.stored_bytes + size <= Self::MAX_KEPT;
+        self.stored_bytes += if has_room { size } else { 0 };
         has_room
     }
 

@@ -23,7 +23,7 @@ pub struct TreeHasher {
     /// Number of blocks in the stack.
     blocks: u64,
     /// Hash of the current block.
-    open: blake3::Hasher,
+    block_hasher: blake3::Hasher,
     filled: u64,
 }
 
@@ -36,7 +36,7 @@ impl Default for TreeHasher {
 impl TreeHasher {
     /// Creates a hasher for an empty file.
     pub fn new() -> Self {
-        Self { stack: Vec::new(), blocks: 0, open: blake3::Hasher::new(), filled: 0 }
+        Self { stack: Vec::new(), blocks: 0, block_hasher: blake3::Hasher::new(), filled: 0 }
     }
 
     /// Appends bytes.
@@ -45,7 +45,7 @@ impl TreeHasher {
             self.close_block();
             let room = usize::try_from(BLOCK - self.filled).unwrap_or(usize::MAX);
             let (now, later) = bytes.split_at(bytes.len().min(room));
-            self.open.update(now);
+            self.block_hasher.update(now);
             self.filled += now.len() as u64;
             bytes = later;
         }
@@ -57,7 +57,7 @@ impl TreeHasher {
         self.close_block();
         debug_assert_eq!(self.filled, 0, "a block begins in the middle of another");
         self.push(digest);
-        self.open = Self::hasher(self.blocks);
+        self.block_hasher = Self::hasher(self.blocks);
     }
 
     /// Appends a hole of `blocks` full blocks. Holes have a digest of their own rather than that of zeros: otherwise a
@@ -72,12 +72,12 @@ impl TreeHasher {
     /// Returns the hash of the whole file, or `None` if it ended with [`TreeHasher::push_block`].
     pub fn finish(mut self) -> Option<Digest> {
         let Some(first) = self.stack.first().copied() else {
-            return Some(*self.open.finalize().as_bytes());
+            return Some(*self.block_hasher.finalize().as_bytes());
         };
         if self.filled == 0 {
             return None;
         }
-        let mut right = self.open.finalize_non_root();
+        let mut right = self.block_hasher.finalize_non_root();
         while self.stack.len() > 1
             && let Some(left) = self.stack.pop()
         {
@@ -89,9 +89,9 @@ impl TreeHasher {
     /// Pushes a full block to the stack; called once more data follows.
     fn close_block(&mut self) {
         if self.filled == BLOCK {
-            let digest = self.open.finalize_non_root();
+            let digest = self.block_hasher.finalize_non_root();
             self.push(digest);
-            self.open = Self::hasher(self.blocks);
+            self.block_hasher = Self::hasher(self.blocks);
             self.filled = 0;
         }
     }
@@ -182,7 +182,7 @@ pub fn block_digest(block: u64, bytes: &[u8]) -> Digest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pieces {
     blocks: u64,
-    rest: u64,
+    bytes_left: u64,
 }
 
 /// One of [`Pieces`].
@@ -203,17 +203,17 @@ impl Pieces {
     pub fn new(size: u64, length: u64) -> Self {
         let length = length.min(size);
         let blocks = (length / BLOCK).min(size.saturating_sub(1) / BLOCK);
-        Self { blocks, rest: length - blocks * BLOCK }
+        Self { blocks, bytes_left: length - blocks * BLOCK }
     }
 
     /// Returns the number of pieces.
     pub fn count(self) -> u64 {
-        self.blocks + u64::from(self.rest > 0)
+        self.blocks + u64::from(self.bytes_left > 0)
     }
 
     /// Returns the total length of the pieces, in bytes.
     pub fn length(self) -> u64 {
-        self.blocks * BLOCK + self.rest
+        self.blocks * BLOCK + self.bytes_left
     }
 
     /// Returns piece `number`, or `None` beyond the last.
@@ -222,7 +222,7 @@ impl Pieces {
             return None;
         }
         let is_block = number < self.blocks;
-        let length = if is_block { BLOCK } else { self.rest };
+        let length = if is_block { BLOCK } else { self.bytes_left };
         Some(Piece { number, start: number * BLOCK, length, is_block })
     }
 }

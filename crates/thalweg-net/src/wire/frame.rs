@@ -17,7 +17,7 @@
 //! A flow is one direction of a stream: number 2n carries stream n from the client, 2n + 1 from the server. PDUs of
 //! both ends of a flow carry its number.
 
-use super::{HEADER, SAFE_DATAGRAM, TAG};
+use super::{AEAD_TAG, HEADER, SAFE_DATAGRAM};
 use core::ops::Range;
 
 /// Flow number of a PDU.
@@ -30,7 +30,7 @@ pub const PDU_HEADER: usize = 3;
 pub const MAX_REASON: usize = 256;
 
 /// Maximum length of an application datagram, in bytes: alone in a packet it fits every path.
-pub const MAX_DATAGRAM: usize = SAFE_DATAGRAM as usize - HEADER - TAG - 1;
+pub const MAX_DATAGRAM: usize = SAFE_DATAGRAM as usize - HEADER - AEAD_TAG - 1;
 
 /// Frame of a protected packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub enum Frame<'a> {
 
 /// Error for malformed frames. The peer is authenticated, so this is a protocol violation of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedFrame;
 
 mod kind {
     pub const PADDING: u8 = 0;
@@ -99,16 +99,16 @@ impl<'a> Frames<'a> {
     }
 
     #[inline]
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let (bytes, _) = self.payload[self.at..].split_first_chunk::<N>().ok_or(Malformed)?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], MalformedFrame> {
+        let (bytes, _) = self.payload[self.at..].split_first_chunk::<N>().ok_or(MalformedFrame)?;
         self.at += N;
         Ok(*bytes)
     }
 
-    fn take_range(&mut self, length: usize) -> Result<Range<usize>, Malformed> {
+    fn take_range(&mut self, length: usize) -> Result<Range<usize>, MalformedFrame> {
         let end = self.at + length;
         if end > self.payload.len() {
-            return Err(Malformed);
+            return Err(MalformedFrame);
         }
         let range = self.at..end;
         self.at = end;
@@ -116,17 +116,17 @@ impl<'a> Frames<'a> {
     }
 
     #[inline]
-    fn take_u16(&mut self) -> Result<u16, Malformed> {
+    fn take_u16(&mut self) -> Result<u16, MalformedFrame> {
         Ok(u16::from_be_bytes(self.take()?))
     }
 
-    fn take_u64(&mut self) -> Result<u64, Malformed> {
+    fn take_u64(&mut self) -> Result<u64, MalformedFrame> {
         Ok(u64::from_be_bytes(self.take()?))
     }
 
     /// Parses any other frame.
     #[inline(never)]
-    fn read(&mut self, kind: u8) -> Result<Frame<'a>, Malformed> {
+    fn read(&mut self, kind: u8) -> Result<Frame<'a>, MalformedFrame> {
         Ok(match kind {
             kind::PING => Frame::Ping(self.take_u64()?),
             kind::PONG => Frame::Pong(self.take_u64()?),
@@ -139,7 +139,7 @@ impl<'a> Frames<'a> {
                 let [received_all] = self.take()?;
                 let length = usize::from(self.take_u16()?);
                 let range = self.take_range(length)?;
-                let reason = core::str::from_utf8(&self.payload[range]).map_err(|_| Malformed)?;
+                let reason = core::str::from_utf8(&self.payload[range]).map_err(|_| MalformedFrame)?;
                 Frame::Close { code, received_all: received_all == 1, reason }
             }
             kind::PDU => {
@@ -150,17 +150,17 @@ impl<'a> Frames<'a> {
             kind::DATAGRAM => {
                 let range = self.take_range(self.payload.len() - self.at)?;
                 if !(1..=MAX_DATAGRAM).contains(&range.len()) {
-                    return Err(Malformed);
+                    return Err(MalformedFrame);
                 }
                 Frame::Datagram(&self.payload[range])
             }
-            _ => return Err(Malformed),
+            _ => return Err(MalformedFrame),
         })
     }
 }
 
 impl<'a> Iterator for Frames<'a> {
-    type Item = Result<Frame<'a>, Malformed>;
+    type Item = Result<Frame<'a>, MalformedFrame>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -259,7 +259,7 @@ mod tests {
         let bytes = [9, 0, 1, 0, 2, 0xaa, 0xbb, 9, 0, 2, 0, 0];
         let read: Vec<_> = Frames::new(&bytes).map(Result::unwrap).collect();
         assert_eq!(read, [Frame::Pdu { flow: 1, range: 5..7 }, Frame::Pdu { flow: 2, range: 12..12 }]);
-        assert_eq!(Frames::new(&bytes[..6]).next(), Some(Err(Malformed)));
+        assert_eq!(Frames::new(&bytes[..6]).next(), Some(Err(MalformedFrame)));
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
         for (length, is_one) in [(0, false), (1, true), (MAX_DATAGRAM, true), (longest.len(), false)] {
             let mut bytes = Vec::new();
             Frame::Datagram(&longest[..length]).write(&mut bytes);
-            let expected = if is_one { Ok(Frame::Datagram(&longest[..length])) } else { Err(Malformed) };
+            let expected = if is_one { Ok(Frame::Datagram(&longest[..length])) } else { Err(MalformedFrame) };
             assert_eq!(Frames::new(&bytes).next(), Some(expected), "{length}");
         }
     }

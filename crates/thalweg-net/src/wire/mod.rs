@@ -34,13 +34,13 @@ pub const MAX_UDP_PAYLOAD: u16 = 65_507;
 pub const HEADER: usize = 1 + 8 + 4;
 
 /// Size of the AES-GCM tag after the frames, in bytes.
-pub const TAG: usize = 16;
+pub const AEAD_TAG: usize = 16;
 
 /// Length of a cookie, in bytes.
-pub const COOKIE: usize = 24;
+pub const COOKIE_SIZE: usize = 24;
 
 /// Length of a stateless reset token, in bytes.
-pub const TOKEN: usize = 16;
+pub const RESET_TOKEN: usize = 16;
 
 /// Connection id, chosen at random by the end that receives packets with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,7 +106,7 @@ pub enum Packet<'a> {
         /// Connection id of the packet that it answers.
         destination: ConnectionId,
         /// Token known only to the ends of that connection.
-        token: &'a [u8; TOKEN],
+        token: &'a [u8; RESET_TOKEN],
     },
     /// Version reply of a server that does not support the version of a hello.
     Version {
@@ -137,7 +137,7 @@ mod kind {
     pub const CONFIRM: u8 = 4;
     pub const RESET: u8 = 5;
     pub const VERSION: u8 = 6;
-    pub use thalweg_proto::router_feedback_datagram::{PROTECTED, ROUTER_FEEDBACK};
+    pub use thalweg_proto::router_feedback_datagram::{PROTECTED_TYPE, ROUTER_FEEDBACK};
 }
 
 impl<'a> Packet<'a> {
@@ -157,7 +157,7 @@ impl<'a> Packet<'a> {
                     return Some(Self::OtherHello { source });
                 }
                 let (&length, rest) = rest.split_first()?;
-                if length != 0 && usize::from(length) != COOKIE {
+                if length != 0 && usize::from(length) != COOKIE_SIZE {
                     return None;
                 }
                 let (cookie, rest) = rest.split_at_checked(usize::from(length))?;
@@ -167,7 +167,7 @@ impl<'a> Packet<'a> {
             }
             kind::COOKIE => {
                 let (destination, cookie) = parse_connection_id(rest)?;
-                (cookie.len() == COOKIE).then_some(Self::Cookie { destination, cookie })
+                (cookie.len() == COOKIE_SIZE).then_some(Self::Cookie { destination, cookie })
             }
             kind::RESPONSE => {
                 let (destination, message) = parse_connection_id(rest)?;
@@ -187,9 +187,9 @@ impl<'a> Packet<'a> {
                 Some(Self::Version { destination, version })
             }
             kind::ROUTER_FEEDBACK => RouterFeedback::decode(datagram).map(Self::RouterFeedback),
-            kind::PROTECTED => {
+            kind::PROTECTED_TYPE => {
                 let (destination, rest) = parse_connection_id(rest)?;
-                (rest.len() >= 4 + TAG).then_some(Self::Protected { destination })
+                (rest.len() >= 4 + AEAD_TAG).then_some(Self::Protected { destination })
             }
             _ => None,
         }
@@ -215,7 +215,7 @@ pub fn write_hello(into: &mut Vec<u8>, source: ConnectionId, cookie: &[u8], mess
 }
 
 /// Appends a cookie packet.
-pub fn write_cookie(into: &mut Vec<u8>, destination: ConnectionId, cookie: &[u8; COOKIE]) {
+pub fn write_cookie(into: &mut Vec<u8>, destination: ConnectionId, cookie: &[u8; COOKIE_SIZE]) {
     into.push(kind::COOKIE);
     into.extend_from_slice(&destination.0);
     into.extend_from_slice(cookie);
@@ -243,7 +243,7 @@ pub fn write_confirm(into: &mut Vec<u8>, destination: ConnectionId, message: &[u
 }
 
 /// Appends a reset.
-pub fn write_reset(into: &mut Vec<u8>, destination: ConnectionId, token: &[u8; TOKEN]) {
+pub fn write_reset(into: &mut Vec<u8>, destination: ConnectionId, token: &[u8; RESET_TOKEN]) {
     into.push(kind::RESET);
     into.extend_from_slice(&destination.0);
     into.extend_from_slice(token);
@@ -252,7 +252,7 @@ pub fn write_reset(into: &mut Vec<u8>, destination: ConnectionId, token: &[u8; T
 /// Appends the header of a protected packet.
 #[inline]
 pub fn write_header(into: &mut Vec<u8>, destination: ConnectionId, number: u64) {
-    let mut header = [kind::PROTECTED; HEADER];
+    let mut header = [kind::PROTECTED_TYPE; HEADER];
     header[1..9].copy_from_slice(&destination.0);
     header[9..].copy_from_slice(&truncate_packet_number(number).to_be_bytes());
     into.extend_from_slice(&header);
@@ -267,14 +267,14 @@ fn truncate_packet_number(number: u64) -> u32 {
 /// Returns the full packet number of a protected packet: the one nearest to `expected`, the number after the highest
 /// received one (RFC 9000, appendix A.3).
 pub fn packet_number(packet: &[u8], expected: u64) -> Option<u64> {
-    const SPAN: u64 = 1 << 32;
+    const NUMBER_SPAN: u64 = 1 << 32;
     let bytes: [u8; 4] = packet.get(9..HEADER)?.try_into().ok()?;
     let low = u64::from(u32::from_be_bytes(bytes));
-    let candidate = expected & !(SPAN - 1) | low;
-    Some(if candidate + SPAN / 2 <= expected {
-        candidate + SPAN
-    } else if candidate > expected + SPAN / 2 && candidate >= SPAN {
-        candidate - SPAN
+    let candidate = expected & !(NUMBER_SPAN - 1) | low;
+    Some(if candidate + NUMBER_SPAN / 2 <= expected {
+        candidate + NUMBER_SPAN
+    } else if candidate > expected + NUMBER_SPAN / 2 && candidate >= NUMBER_SPAN {
+        candidate - NUMBER_SPAN
     } else {
         candidate
     })
@@ -291,9 +291,9 @@ mod tests {
     #[test]
     fn packets_are_read_as_they_are_written() {
         let mut bytes = Vec::new();
-        write_hello(&mut bytes, ID, &[9; COOKIE], &[7; 32]);
+        write_hello(&mut bytes, ID, &[9; COOKIE_SIZE], &[7; 32]);
         assert_eq!(bytes.len(), usize::from(SAFE_DATAGRAM));
-        let hello = Packet::Hello { source: ID, cookie: &[9; COOKIE], message: &[7; 32] };
+        let hello = Packet::Hello { source: ID, cookie: &[9; COOKIE_SIZE], message: &[7; 32] };
         assert_eq!(Packet::read(&bytes), Some(hello));
         // A hello without padding, or of another version, is rejected.
         assert_eq!(Packet::read(&bytes[..1199]), None);
@@ -303,8 +303,8 @@ mod tests {
         write_version(&mut bytes, ID);
         assert_eq!(Packet::read(&bytes), Some(Packet::Version { destination: ID, version: VERSION }));
         let mut bytes = Vec::new();
-        write_cookie(&mut bytes, ID, &[3; COOKIE]);
-        assert_eq!(Packet::read(&bytes), Some(Packet::Cookie { destination: ID, cookie: &[3; COOKIE] }));
+        write_cookie(&mut bytes, ID, &[3; COOKIE_SIZE]);
+        assert_eq!(Packet::read(&bytes), Some(Packet::Cookie { destination: ID, cookie: &[3; COOKIE_SIZE] }));
         let mut bytes = Vec::new();
         write_response(&mut bytes, ID, b"two");
         assert_eq!(Packet::read(&bytes), Some(Packet::Response { destination: ID, message: b"two" }));
@@ -312,19 +312,19 @@ mod tests {
         write_confirm(&mut bytes, ID, b"three");
         assert_eq!(Packet::read(&bytes), Some(Packet::Confirm { destination: ID, message: b"three" }));
         let mut bytes = Vec::new();
-        write_reset(&mut bytes, ID, &[4; TOKEN]);
-        assert_eq!(Packet::read(&bytes), Some(Packet::Reset { destination: ID, token: &[4; TOKEN] }));
+        write_reset(&mut bytes, ID, &[4; RESET_TOKEN]);
+        assert_eq!(Packet::read(&bytes), Some(Packet::Reset { destination: ID, token: &[4; RESET_TOKEN] }));
         let mut bytes = Vec::new();
         write_header(&mut bytes, ID, 5);
         assert_eq!(Packet::read(&bytes), None, "without a tag");
-        bytes.extend_from_slice(&[0; TAG]);
+        bytes.extend_from_slice(&[0; AEAD_TAG]);
         assert_eq!(Packet::read(&bytes), Some(Packet::Protected { destination: ID }));
     }
 
     #[test]
     fn a_cookie_packet_is_far_smaller_than_its_hello() {
         let mut bytes = Vec::new();
-        write_cookie(&mut bytes, ID, &[0; COOKIE]);
+        write_cookie(&mut bytes, ID, &[0; COOKIE_SIZE]);
         assert!(bytes.len() * 30 < usize::from(SAFE_DATAGRAM));
     }
 

@@ -190,7 +190,7 @@ fn the_client_may_change_its_address() {
     let new: SocketAddr = "198.51.100.7:4242".parse().unwrap();
     pair.ends[0].address = new;
     let before = pair.log.len();
-    pair.run(MINUTE * 5, |pair| pair.ends.iter().all(|end| end.finished && end.ended));
+    pair.run(MINUTE * 5, |pair| pair.ends.iter().all(|end| end.finished && end.has_ended));
     assert!(pair.ends[1].received == data[0] && pair.ends[0].received == data[1]);
     // After some round trips nothing goes to the old address.
     let late = &pair.log[before + (pair.log.len() - before) / 2..];
@@ -293,7 +293,7 @@ fn a_client_that_moves_before_its_confirm_arrives_is_accepted() {
     for (end, data) in pair.ends.iter_mut().zip(&data) {
         end.write(data);
     }
-    pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.finished && end.ended));
+    pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.finished && end.has_ended));
     assert!(pair.ends[1].received == data[0] && pair.ends[0].received == data[1]);
     // The cookie validated the old address. The new one gets three bytes per received byte until a challenge validates
     // it, which takes one round trip. The challenge is the third packet to it at the latest.

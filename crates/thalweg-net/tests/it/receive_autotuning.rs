@@ -56,7 +56,7 @@ fn peak_memory_until_ended(pair: &mut Pair) -> u64 {
         let handle = pair.ends[1].handle;
         let session = handle.and_then(|handle| pair.ends[1].endpoint.session(handle));
         memory = session.map_or(memory, |session| memory.max(session.memory()));
-        pair.ends[1].ended
+        pair.ends[1].has_ended
     });
     memory
 }

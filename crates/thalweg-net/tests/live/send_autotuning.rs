@@ -43,10 +43,10 @@ fn left_after_a_second(rate: &str, scheme: &str) -> (u64, Duration) {
         written += u64::from(piece.len());
     }
     let delivered = crate::updated_stats(&watch).receiving.delivered;
-    let ended = Instant::now();
+    let end_time = Instant::now();
     send.finish().unwrap();
     assert_eq!(reader.join().unwrap(), written);
-    (written - delivered, ended.elapsed())
+    (written - delivered, end_time.elapsed())
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Driver for SimulatedPair {
         for (end, stream) in pair.ends.iter_mut().zip(streams) {
             end.write(stream);
         }
-        let is_over = |pair: &mut Pair| pair.ends.iter().all(|end| end.finished && end.ended);
+        let is_over = |pair: &mut Pair| pair.ends.iter().all(|end| end.finished && end.has_ended);
         if let Some(rebind) = impairments.rebind {
             let at = pair.now + rebind;
             pair.run(Duration::from_secs(3600), |pair| pair.now >= at || is_over(pair));

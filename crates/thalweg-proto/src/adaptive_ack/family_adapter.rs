@@ -4,7 +4,7 @@ use super::{Data, Pdu, Receiver, Report, Transmitter, wire};
 use crate::data_unit_numbers::{numbers_below, single_number_range};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, unpack_bytes};
+use crate::pdu::{COMPACT, CapturedBytes, CompactPdu, DataUnit, Packing, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
@@ -40,12 +40,12 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         }
     }
 
-    fn captured(&self, _connection: u32) -> Captured {
+    fn captured(&self, _connection: u32) -> CapturedBytes {
         let bytes = match self {
             Self::Data(data) => wire::data_header(data.sequence, data.payload.len()).to_vec(),
             Self::Ack(report) => wire::encode_ack(report).to_vec(),
         };
-        Captured { bytes, ..Captured::default() }
+        CapturedBytes { bytes, ..CapturedBytes::default() }
     }
 }
 
@@ -62,7 +62,7 @@ impl Wire for Pdu<Slice> {
 /// Marks a packed PDU as data, in place of a report's number of missing packets.
 const IS_DATA: u16 = u16::MAX;
 
-impl Compact for Pdu<Length> {
+impl CompactPdu for Pdu<Length> {
     /// Data, and reports with a sufficiently small gap.
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let (number, other, missing) = match *self {

@@ -43,19 +43,19 @@ pub struct ReceiverStats {
 #[derive(Clone, Debug)]
 pub struct Receiver<P: Payload> {
     config: Arc<Config>,
-    /// Number of the next packet to deliver, the first of `held`.
+    /// Number of the next packet to deliver, the first of `held_packets`.
     deliver: u64,
     /// Number of the first missing packet.
     expected: u64,
     /// Arrived packets from `deliver` on.
-    held: VecDeque<Option<P>>,
+    held_packets: VecDeque<Option<P>>,
     /// Memory charged for those packets, in bytes, and its limit.
-    kept: u64,
+    held_bytes: u64,
     memory: u64,
     /// Runs of missing packets, ascending: the first packet, and the one after the last.
     gaps: VecDeque<(u64, u64)>,
     /// Gaps to report now.
-    due: VecDeque<(u64, u64)>,
+    due_gaps: VecDeque<(u64, u64)>,
     /// Report timer; [`Time::MAX`] before the first packet.
     timer: Time,
     /// The timer runs with T_error: a loss occurred since it was last set to T_normal.
@@ -70,11 +70,11 @@ impl<P: Payload> Receiver<P> {
             config,
             deliver: 1,
             expected: 1,
-            held: VecDeque::new(),
-            kept: 0,
+            held_packets: VecDeque::new(),
+            held_bytes: 0,
             memory: u64::MAX,
             gaps: VecDeque::new(),
-            due: VecDeque::new(),
+            due_gaps: VecDeque::new(),
             timer: Time::MAX,
             error: false,
             stats: ReceiverStats::default(),
@@ -88,7 +88,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Returns the buffered bytes, including a slot for each packet up to the highest.
     fn buffered_bytes(&self) -> u64 {
-        self.kept + self.held.len() as u64 * Self::PLACE
+        self.held_bytes + self.held_packets.len() as u64 * Self::PLACE
     }
 
     /// Limits the buffered data to `bytes`; the next expected packet is exempt.
@@ -100,7 +100,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Returns true if memory is insufficient for a packet within the window.
     fn exceeds_memory(&self, sequence: u64, payload: &P) -> bool {
-        let places = (sequence + 1).saturating_sub(self.deliver + self.held.len() as u64);
+        let places = (sequence + 1).saturating_sub(self.deliver + self.held_packets.len() as u64);
         sequence != self.expected
             && self.buffered_bytes() + places * Self::PLACE + memory_charge(payload) > self.memory
     }
@@ -108,7 +108,7 @@ impl<P: Payload> Receiver<P> {
     /// Returns the counts of data received in order.
     pub fn counts(&self) -> ReceiverCounts {
         let in_order = (self.expected - self.deliver) as usize;
-        let out_of_order = self.held.iter().skip(in_order).flatten();
+        let out_of_order = self.held_packets.iter().skip(in_order).flatten();
         let (packets, bytes) = out_of_order
             .fold((0, 0), |(packets, bytes), piece| (packets + 1, bytes + u64::from(piece.len())));
         ReceiverCounts {
@@ -142,26 +142,27 @@ impl<P: Payload> Receiver<P> {
         if self.timer == Time::MAX {
             self.timer = now + self.config.interval(false);
         }
-        let next = self.deliver + self.held.len() as u64;
+        let next = self.deliver + self.held_packets.len() as u64;
         let (bytes, kept) = (u64::from(payload.len()), memory_charge(&payload));
         if sequence >= next {
             // Lee et al. 1997, section 2: on a connection-oriented network a gap in the numbers is a loss.
             if sequence > next {
                 self.on_loss(now, next, sequence);
             }
-            self.held.resize(self.held.len() + (sequence - next) as usize, None);
-            self.held.push_back(Some(payload));
+            self.held_packets.resize(self.held_packets.len() + (sequence - next) as usize, None);
+            self.held_packets.push_back(Some(payload));
         } else if sequence >= self.expected && self.fill(sequence) {
             // The packet is within the window, so the difference is small.
-            self.held[(sequence - self.deliver) as usize] = Some(payload);
+            self.held_packets[(sequence - self.deliver) as usize] = Some(payload);
         } else {
             self.stats.duplicates += 1;
             return;
         }
         self.stats.new_packets += 1;
         self.stats.new_bytes += bytes;
-        self.kept += kept;
-        self.expected = self.gaps.front().map_or(self.deliver + self.held.len() as u64, |&(first, _)| first);
+        self.held_bytes += kept;
+        self.expected =
+            self.gaps.front().map_or(self.deliver + self.held_packets.len() as u64, |&(first, _)| first);
     }
 
     /// Handles a gap in the numbers: requests the skipped packets at once.
@@ -175,8 +176,8 @@ impl<P: Payload> Receiver<P> {
         }
         self.gaps.push_back((first, end));
         // Bounded for a driver that does not drain reports; the timer repeats all requests.
-        if (self.due.len() as u64) < self.config.window() {
-            self.due.push_back((first, end));
+        if (self.due_gaps.len() as u64) < self.config.window() {
+            self.due_gaps.push_back((first, end));
         }
     }
 
@@ -201,16 +202,16 @@ impl<P: Payload> Receiver<P> {
     /// Handles expiry of the report timer: sends one report, or one for each gap.
     fn on_timer(&mut self, now: Time) {
         // The loop below repeats all pending requests.
-        self.due.clear();
+        self.due_gaps.clear();
         if self.gaps.is_empty() {
             // Lee et al. 1997, section 3.1: T_normal returns once all lost packets are recovered.
             self.error = false;
             // Lee et al. 1997, section 2: gap-in = gap-out = cumulative number where nothing is missing.
-            self.due.push_back((self.expected, self.expected));
+            self.due_gaps.push_back((self.expected, self.expected));
         } else {
             // Lee et al. 1997, section 2: one ACK packet for each gap. This also repairs a lost ACK packet
             // (section 3.1).
-            self.due.extend(&self.gaps);
+            self.due_gaps.extend(&self.gaps);
         }
         let interval = self.config.interval(self.error);
         let next = self.timer + interval;
@@ -230,16 +231,16 @@ impl<P: Payload> Receiver<P> {
         if self.deliver == self.expected {
             return None;
         }
-        let payload = self.held.pop_front()??;
+        let payload = self.held_packets.pop_front()??;
         self.deliver += 1;
-        self.kept -= memory_charge(&payload);
+        self.held_bytes -= memory_charge(&payload);
         Some(payload)
     }
 }
 
 impl<P: Payload + Hash> Digest for Receiver<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        hash_all(into, (self.deliver, self.expected, &self.held, &self.gaps, &self.due));
+        hash_all(into, (self.deliver, self.expected, &self.held_packets, &self.gaps, &self.due_gaps));
         hash_all(into, (time_until(self.timer, now), self.error));
     }
 }
@@ -269,7 +270,7 @@ impl<P: Payload> Engine for Receiver<P> {
         if now >= self.timer {
             self.on_timer(now);
         }
-        if let Some(gap) = self.due.pop_front() {
+        if let Some(gap) = self.due_gaps.pop_front() {
             return Output::Transmit(Pdu::Ack(self.report(gap)));
         }
         if let Some(payload) = self.next_delivery() {

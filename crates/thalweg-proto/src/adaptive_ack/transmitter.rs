@@ -36,7 +36,7 @@ struct BufferedPacket<P> {
     payload: P,
     sent_at: Time,
     /// The packet is in the retransmission queue.
-    waiting: bool,
+    awaits_retransmission: bool,
     /// The packet was sent more than once, so a report on it yields no sample.
     repeated: bool,
 }
@@ -48,7 +48,7 @@ pub struct Transmitter<P: Payload> {
     /// Transmission queue.
     queue: P::Queue,
     /// Transmission buffer: packets from number `first` on.
-    kept: VecDeque<BufferedPacket<P>>,
+    buffered_packets: VecDeque<BufferedPacket<P>>,
     first: u64,
     /// Retransmission queue: numbers, in order of the requests. Numbers below `first` are skipped.
     resend: VecDeque<u64>,
@@ -75,7 +75,7 @@ impl<P: Payload> Transmitter<P> {
         Self {
             config,
             queue: P::Queue::default(),
-            kept: VecDeque::new(),
+            buffered_packets: VecDeque::new(),
             first: 1,
             resend: VecDeque::new(),
             rtt: RttEstimator::new(&RttConfig::default()),
@@ -101,7 +101,7 @@ impl<P: Payload> Transmitter<P> {
             common: SenderStats {
                 window: Some(f64::from(self.config.window)),
                 // At most the window, as is the retransmission queue.
-                in_flight: self.kept.len() as u32,
+                in_flight: self.buffered_packets.len() as u32,
                 smoothed_rtt,
                 min_rtt,
                 sent: self.sent,
@@ -133,7 +133,7 @@ impl<P: Payload> Transmitter<P> {
 
     /// Returns the number of the next new packet.
     fn next(&self) -> u64 {
-        self.first + self.kept.len() as u64
+        self.first + self.buffered_packets.len() as u64
     }
 
     /// Returns the retransmission time-out.
@@ -161,7 +161,7 @@ impl<P: Payload> Transmitter<P> {
         if has_requests {
             self.signal = Some(Signal::Loss);
         }
-        if self.kept.is_empty() {
+        if self.buffered_packets.is_empty() {
             self.timer = Time::MAX;
         } else if released > 0 || has_requests {
             self.timer = now + self.retransmission_timeout();
@@ -171,11 +171,11 @@ impl<P: Payload> Transmitter<P> {
     /// Removes the oldest `count` packets from the transmission buffer.
     fn release(&mut self, now: Time, count: u64) {
         // The newest packet triggered the receiver's cumulative number; the others waited for it or for the timer.
-        let newest = &self.kept[count as usize - 1];
+        let newest = &self.buffered_packets[count as usize - 1];
         if !newest.repeated {
             self.rtt.sample(&RttConfig::default(), now.since(newest.sent_at));
         }
-        self.kept.drain(..count as usize);
+        self.buffered_packets.drain(..count as usize);
         self.first += count;
         let first = self.first;
         self.resend.retain(|&sequence| sequence >= first);
@@ -184,24 +184,24 @@ impl<P: Payload> Transmitter<P> {
     /// Queues a packet for retransmission, unless it is queued already or released.
     fn queue_retransmission(&mut self, sequence: u64) {
         let index = sequence.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
-        if let Some(kept) = index.and_then(|index| self.kept.get_mut(index))
-            && !kept.waiting
+        if let Some(kept) = index.and_then(|index| self.buffered_packets.get_mut(index))
+            && !kept.awaits_retransmission
         {
-            kept.waiting = true;
+            kept.awaits_retransmission = true;
             self.resend.push_back(sequence);
         }
     }
 
     /// Starts the retransmission timer, as [`Notice::Silence`](crate::endpoint::Notice::Silence).
     pub(super) fn await_timer(&mut self, now: Time) {
-        if self.kept.front().is_some_and(|oldest| !oldest.waiting) {
+        if self.buffered_packets.front().is_some_and(|oldest| !oldest.awaits_retransmission) {
             self.limits.expire(now, self.progress);
         }
     }
 
     fn on_retransmission_timeout(&mut self, now: Time) {
         self.timer = now + self.retransmission_timeout();
-        if self.kept.front().is_some_and(|oldest| !oldest.waiting) {
+        if self.buffered_packets.front().is_some_and(|oldest| !oldest.awaits_retransmission) {
             self.timeouts += 1;
             self.limits.expire(now, self.progress);
             self.signal = Some(Signal::Timeout);
@@ -216,7 +216,7 @@ impl<P: Payload> Transmitter<P> {
         let Some(sequence) = feedback.dropped else { return };
         let index = sequence.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
         // A packet dropped on its way out would only be dropped again.
-        if index.and_then(|index| self.kept.get(index)).is_some_and(|kept| kept.sent_at < now) {
+        if index.and_then(|index| self.buffered_packets.get(index)).is_some_and(|kept| kept.sent_at < now) {
             self.queue_retransmission(sequence);
         }
     }
@@ -228,7 +228,7 @@ impl<P: Payload> Transmitter<P> {
         if core::mem::take(&mut self.writable) {
             return Some(Event::Writable);
         }
-        if self.finishing && !self.finished && self.queue.is_empty() && self.kept.is_empty() {
+        if self.finishing && !self.finished && self.queue.is_empty() && self.buffered_packets.is_empty() {
             self.finished = true;
             return Some(Event::Finished);
         }
@@ -242,23 +242,23 @@ impl<P: Payload> Transmitter<P> {
         }
         // Lee et al. 1997, section 2: the retransmission queue is served before the transmission queue.
         if let Some(sequence) = self.resend.pop_front()
-            && let Some(kept) = self.kept.get_mut((sequence - self.first) as usize)
+            && let Some(kept) = self.buffered_packets.get_mut((sequence - self.first) as usize)
         {
-            kept.waiting = false;
+            kept.awaits_retransmission = false;
             kept.repeated = true;
             kept.sent_at = now;
             self.retransmissions += 1;
             return Ok(Data { sequence, payload: kept.payload.clone() });
         }
-        if self.kept.len() as u64 >= self.config.window() {
+        if self.buffered_packets.len() as u64 >= self.config.window() {
             return Err(Limit::CongestionWindow);
         }
         let sequence = self.next();
         let payload = self.queue.fill(self.config.segment).ok_or(Limit::Application)?;
-        self.kept.push_back(BufferedPacket {
+        self.buffered_packets.push_back(BufferedPacket {
             payload: payload.clone(),
             sent_at: now,
-            waiting: false,
+            awaits_retransmission: false,
             repeated: false,
         });
         self.writable |= self.queue.is_empty() && !self.finishing;
@@ -272,12 +272,12 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Transmitter<P> {
             into,
             (&self.queue, self.first, &self.resend, self.rtt.smoothed(), time_until(self.timer, now)),
         );
-        for kept in &self.kept {
+        for kept in &self.buffered_packets {
             // Karn's rule: only packets sent once yield a sample.
             let age = if kept.repeated { Duration::ZERO } else { now.since(kept.sent_at) };
-            hash_all(into, (&kept.payload, age, kept.waiting, kept.repeated));
+            hash_all(into, (&kept.payload, age, kept.awaits_retransmission, kept.repeated));
         }
-        hash_all(into, (self.kept.len(), self.signal, self.writable));
+        hash_all(into, (self.buffered_packets.len(), self.signal, self.writable));
         hash_all(into, (self.finishing, self.finished, self.paused));
     }
 }

@@ -45,7 +45,7 @@ pub struct Dctcp {
     /// Segments acknowledged in this window of data.
     acked: u64,
     /// Segments reported with CE in this window of data.
-    marked: u64,
+    marked_segments: u64,
     /// First byte after this window of data.
     window_end: u64,
     /// Sequence number below which all data was sent before the last window reduction.
@@ -67,7 +67,7 @@ impl Dctcp {
             gain: gain.clamp(0.0, 1.0),
             alpha: 1.0,
             acked: 0,
-            marked: 0,
+            marked_segments: 0,
             window_end: 0,
             reduced_until: 0,
         }
@@ -81,16 +81,16 @@ impl Dctcp {
     /// Updates the estimate: RFC 8257, section 3.3, steps 1 to 8.
     fn estimate(&mut self, sample: &AckSample) {
         self.acked += u64::from(sample.acked);
-        self.marked += u64::from(sample.ce);
+        self.marked_segments += u64::from(sample.ce);
         // Step 4: once per window of data.
         if sample.cumulative <= self.window_end {
             return;
         }
         // Steps 5 and 6. Marked segments may outnumber acknowledged ones, since duplicates count.
-        let share = (self.marked as f64 / self.acked.max(1) as f64).min(1.0);
+        let share = (self.marked_segments as f64 / self.acked.max(1) as f64).min(1.0);
         self.alpha += self.gain * (share - self.alpha);
         // Steps 7 and 8.
-        (self.acked, self.marked, self.window_end) = (0, 0, sample.connection.next_sequence);
+        (self.acked, self.marked_segments, self.window_end) = (0, 0, sample.connection.next_sequence);
     }
 }
 

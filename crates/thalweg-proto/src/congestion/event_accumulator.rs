@@ -90,7 +90,7 @@ impl Observation {
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     sampler: Sampler,
-    begun: Time,
+    interval_start: Time,
     sent: u64,
     acked: u64,
     acked_bytes: u64,
@@ -99,10 +99,10 @@ pub struct Observer {
     ce: u64,
     /// Sum of the round-trip times, and their number.
     rtts: Duration,
-    measured: u64,
+    rtt_count: u64,
     /// Number of acknowledgements, and of those at which the window was the limit.
     acks: u64,
-    full: u64,
+    window_limited_acks: u64,
     delivery_rate: Option<f64>,
     smoothed_rtt: Option<Duration>,
     min_rtt: Option<Duration>,
@@ -129,10 +129,10 @@ impl Observer {
         self.ce += u64::from(sample.ce);
         if let Some(rtt) = sample.rtt {
             self.rtts += rtt;
-            self.measured += 1;
+            self.rtt_count += 1;
         }
         self.acks += 1;
-        self.full += u64::from(!sample.app_limited);
+        self.window_limited_acks += u64::from(!sample.app_limited);
         self.delivery_rate = delivery.bytes_per_second().or(self.delivery_rate);
         self.follow(&sample.connection);
         self.in_flight_bytes = sample.in_flight_bytes;
@@ -165,20 +165,20 @@ impl Observer {
     pub fn observe(&self, now: Time) -> Observation {
         Observation {
             now,
-            span: now.since(self.begun),
+            span: now.since(self.interval_start),
             sent: self.sent,
             acked: self.acked,
             acked_bytes: self.acked_bytes,
             lost: self.lost,
             lost_bytes: self.lost_bytes,
             ce: self.ce,
-            rtt: (self.measured > 0).then(|| self.rtts / self.measured),
+            rtt: (self.rtt_count > 0).then(|| self.rtts / self.rtt_count),
             smoothed_rtt: self.smoothed_rtt,
             min_rtt: self.min_rtt,
             delivery_rate: self.delivery_rate,
             in_flight_bytes: self.in_flight_bytes,
             segment: self.segment,
-            app_limited: self.acks > 0 && self.full == 0,
+            app_limited: self.acks > 0 && self.window_limited_acks == 0,
             recovering: self.recovering,
         }
     }
@@ -186,7 +186,7 @@ impl Observer {
     /// Starts a new interval without events; the state of the connection is kept.
     pub fn begin(&mut self, now: Time) {
         *self = Self {
-            begun: now,
+            interval_start: now,
             sent: 0,
             acked: 0,
             acked_bytes: 0,
@@ -194,9 +194,9 @@ impl Observer {
             lost_bytes: 0,
             ce: 0,
             rtts: Duration::ZERO,
-            measured: 0,
+            rtt_count: 0,
             acks: 0,
-            full: 0,
+            window_limited_acks: 0,
             ..*self
         };
     }

@@ -5,32 +5,32 @@ use crate::state_digest::Digest;
 use crate::units::Time;
 use core::hash::Hasher;
 
-/// Configuration of a [`Fixed`] window.
+/// Configuration of a [`FixedWindow`] window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FixedConfig {
+pub struct FixedWindowConfig {
     /// Window in segments, at least 1.
     pub window: f64,
 }
 
 /// No congestion control: a window of fixed size.
 #[derive(Clone, Copy, Debug)]
-pub struct Fixed {
+pub struct FixedWindow {
     window: f64,
 }
 
-impl Fixed {
+impl FixedWindow {
     /// Creates the controller described by `config`.
-    pub fn new(config: &FixedConfig) -> Self {
+    pub fn new(config: &FixedWindowConfig) -> Self {
         Self { window: config.window.max(1.0) }
     }
 }
 
-impl Digest for Fixed {
+impl Digest for FixedWindow {
     /// The controller has no state.
     fn digest<H: Hasher>(&self, _now: Time, _into: &mut H) {}
 }
 
-impl Controller for Fixed {
+impl Controller for FixedWindow {
     type PacketInfo = ();
 
     fn on_ack(&mut self, _sample: &AckSample, _info: ()) {}
@@ -42,11 +42,11 @@ impl Controller for Fixed {
     }
 }
 
-impl ConfigureController for FixedConfig {
-    type Controller = Fixed;
+impl ConfigureController for FixedWindowConfig {
+    type Controller = FixedWindow;
     const NAME: &'static str = "fixed";
 
-    fn make(&self) -> Fixed {
-        Fixed::new(self)
+    fn make(&self) -> FixedWindow {
+        FixedWindow::new(self)
     }
 }

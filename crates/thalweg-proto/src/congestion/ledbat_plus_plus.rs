@@ -48,9 +48,9 @@ const ROUND_TRIPS: u64 = 2;
 /// Interval between slowdowns, as a multiple of the duration of the last one (section 4.4).
 const SLOWDOWN_INTERVAL: u64 = 9;
 /// Number of round-trip samples in the minimum filter of the current delay (section 4.5).
-const FILTER: usize = 4;
+const DELAY_FILTER_SAMPLES: usize = 4;
 /// Length of the minimum filter of the base delay (RFC 6817, sections 2.4.2 and 2.5).
-const HISTORY: Duration = Duration::from_secs(600);
+const BASE_DELAY_HISTORY: Duration = Duration::from_secs(600);
 
 /// Configuration of [`LedbatPlusPlus`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,7 +86,7 @@ pub struct LedbatPlusPlus {
     ssthresh: f64,
     min_rtt: WindowedMin,
     /// Last round-trip samples, in a ring.
-    samples: [Duration; FILTER],
+    samples: [Duration; DELAY_FILTER_SAMPLES],
     oldest: usize,
     /// The first slow start is in progress.
     starting: bool,
@@ -122,7 +122,7 @@ impl LedbatPlusPlus {
             window: config.initial_window,
             ssthresh: config.initial_ssthresh.max(MIN_WINDOW),
             min_rtt: WindowedMin::default(),
-            samples: [Duration::MAX; FILTER],
+            samples: [Duration::MAX; DELAY_FILTER_SAMPLES],
             oldest: 0,
             starting: true,
             slowdown: Slowdown::Off,
@@ -201,9 +201,9 @@ impl Controller for LedbatPlusPlus {
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         let connection = &sample.connection;
         if let Some(rtt) = sample.rtt {
-            self.min_rtt.sample(connection.now, rtt, HISTORY);
+            self.min_rtt.sample(connection.now, rtt, BASE_DELAY_HISTORY);
             self.samples[self.oldest] = rtt;
-            self.oldest = (self.oldest + 1) % FILTER;
+            self.oldest = (self.oldest + 1) % DELAY_FILTER_SAMPLES;
         }
         if self.holds_minimum_window(connection) || sample.recovering {
             return;

@@ -67,7 +67,7 @@ pub struct Prague {
     /// Segments acknowledged in this round.
     acked: u64,
     /// Segments reported with CE in this round.
-    marked: u64,
+    marked_segments: u64,
     /// First byte after this round.
     round_end: u64,
     round_start: Time,
@@ -75,7 +75,7 @@ pub struct Prague {
     rounds: u32,
     /// Cumulative acknowledgement.
     cumulative: u64,
-    cut: WindowReduction,
+    ecn_reduction: WindowReduction,
     /// Window growth per window of unmarked segments, in segments.
     increase: f64,
     pacing_rate: Option<Rate>,
@@ -87,7 +87,7 @@ pub struct Prague {
 struct WindowReduction {
     /// Sequence number below which all data was sent before the reduction.
     until: u64,
-    at: Time,
+    reduced_at: Time,
     /// Estimate that determined the reduction after CE; `None` for a loss.
     alpha: Option<f64>,
 }
@@ -107,12 +107,12 @@ impl Prague {
             alpha: 1.0,
             saw_ce: false,
             acked: 0,
-            marked: 0,
+            marked_segments: 0,
             round_end: 0,
             round_start: Time::ZERO,
             rounds: 0,
             cumulative: 0,
-            cut: WindowReduction::default(),
+            ecn_reduction: WindowReduction::default(),
             increase: 1.0,
             pacing_rate: None,
             burst: 1,
@@ -151,10 +151,10 @@ impl Prague {
         // window.
         if self.saw_ce {
             // Marked segments may outnumber acknowledged ones, since duplicates count.
-            let share = (self.marked as f64 / self.acked.max(1) as f64).min(1.0);
+            let share = (self.marked_segments as f64 / self.acked.max(1) as f64).min(1.0);
             self.alpha += self.config.gain * (share - self.alpha);
         }
-        (self.acked, self.marked) = (0, 0);
+        (self.acked, self.marked_segments) = (0, 0);
         (self.round_end, self.round_start) = (connection.next_sequence, connection.now);
         if !self.in_slow_start() {
             self.rounds = self.rounds.saturating_add(1);
@@ -166,11 +166,13 @@ impl Prague {
 
     /// Section 2.4.2: handles CE, which ends slow start (section 2.4.5) and reduces the window once a round.
     fn on_ce(&mut self, connection: &ConnectionState) {
-        if self.cumulative > self.cut.until && self.is_virtual_round(self.cut.at, connection.now) {
+        if self.cumulative > self.ecn_reduction.until
+            && self.is_virtual_round(self.ecn_reduction.reduced_at, connection.now)
+        {
             self.window = (self.window * (1.0 - self.alpha / 2.0)).max(MIN_WINDOW);
-            self.cut = WindowReduction {
+            self.ecn_reduction = WindowReduction {
                 until: connection.next_sequence,
-                at: connection.now,
+                reduced_at: connection.now,
                 alpha: Some(self.alpha),
             };
             self.ssthresh = self.window;
@@ -214,7 +216,7 @@ impl Controller for Prague {
         let connection = &sample.connection;
         self.cumulative = sample.cumulative;
         self.acked += u64::from(sample.acked);
-        self.marked += u64::from(sample.ce);
+        self.marked_segments += u64::from(sample.ce);
         if sample.cumulative > self.round_end && self.is_virtual_round(self.round_start, connection.now) {
             self.end_round(connection);
         }
@@ -229,7 +231,7 @@ impl Controller for Prague {
     fn on_loss(&mut self, sample: &LossSample) {
         if !sample.repeated {
             // Section 3.2.1: the reduction for CE in this round counts, so both reductions together halve the window.
-            let by_ce = self.cut.alpha.filter(|_| self.cumulative <= self.cut.until);
+            let by_ce = self.ecn_reduction.alpha.filter(|_| self.cumulative <= self.ecn_reduction.until);
             let factor = by_ce.map_or(0.5, |alpha| 1.0 / (2.0 - alpha));
             // Section 2.4.1 and RFC 5681, equation 4: half of the outstanding data.
             let outstanding = f64::from(sample.connection.outstanding).min(self.window);
@@ -239,9 +241,9 @@ impl Controller for Prague {
             LossKind::Detected | LossKind::Mark => self.ssthresh.min(self.window),
             LossKind::Timeout => MIN_WINDOW,
         };
-        self.cut = WindowReduction {
+        self.ecn_reduction = WindowReduction {
             until: sample.connection.next_sequence,
-            at: sample.connection.now,
+            reduced_at: sample.connection.now,
             alpha: None,
         };
         self.pace(&sample.connection, 0);

@@ -3,13 +3,13 @@
 use crate::units::{Duration, Time};
 
 /// Number of pieces of the time window.
-const PIECES: usize = 8;
+const WINDOW_PIECES: usize = 8;
 
 /// Windowed minimum or maximum filter of round-trip times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WindowedExtreme<const IS_MAX: bool> {
     /// Start of each piece, and the extreme of its samples.
-    pieces: [(Time, Duration); PIECES],
+    pieces: [(Time, Duration); WINDOW_PIECES],
     newest: usize,
     extreme: Duration,
 }
@@ -22,7 +22,7 @@ pub(super) type WindowedMax = WindowedExtreme<true>;
 
 impl<const IS_MAX: bool> Default for WindowedExtreme<IS_MAX> {
     fn default() -> Self {
-        Self { pieces: [(Time::ZERO, Self::NONE); PIECES], newest: 0, extreme: Self::NONE }
+        Self { pieces: [(Time::ZERO, Self::NONE); WINDOW_PIECES], newest: 0, extreme: Self::NONE }
     }
 }
 
@@ -43,12 +43,12 @@ impl<const IS_MAX: bool> WindowedExtreme<IS_MAX> {
     /// Adds a sample at `now`; samples expire after `window`, or up to an eighth later.
     pub fn sample(&mut self, now: Time, rtt: Duration, window: Duration) {
         let piece = &mut self.pieces[self.newest];
-        if now.since(piece.0) < window / PIECES as u64 {
+        if now.since(piece.0) < window / WINDOW_PIECES as u64 {
             piece.1 = Self::extreme_of(piece.1, rtt);
             self.extreme = Self::extreme_of(self.extreme, rtt);
             return;
         }
-        self.newest = (self.newest + 1) % PIECES;
+        self.newest = (self.newest + 1) % WINDOW_PIECES;
         self.pieces[self.newest] = (now, rtt);
         let live = self.pieces.iter().filter(|(start, _)| now.since(*start) <= window);
         self.extreme = live.fold(Self::NONE, |extreme, (_, rtt)| Self::extreme_of(extreme, *rtt));
@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn counts_the_window_to_an_eighth() {
         let mut stream = RandomStream::new(3, "recent", 0);
-        let (mut min_rtt, mut max_rtt) = (WindowedMin::default(), WindowedMax::default());
+        let (mut min_rtt, mut max_rtt) =
+            (WindowedMin::default(), WindowedMax::default());
         let mut all: Vec<(u64, u64)> = Vec::new();
         let mut now = 0;
         for _ in 0..4000 {

@@ -3,7 +3,7 @@
 use super::{Pdu, Sink, Source};
 use crate::endpoint::End;
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Compact, DataUnit, Packing, Wire, unpack_bytes};
+use crate::pdu::{COMPACT, CompactPdu, DataUnit, Packing, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::Time;
 use core::ops::Range;
@@ -41,7 +41,7 @@ impl Wire for Pdu<Slice> {
     }
 }
 
-impl Compact for Pdu<Length> {
+impl CompactPdu for Pdu<Length> {
     fn pack(&self) -> Option<[u8; COMPACT]> {
         Packing::default().put(self.0.0.to_le_bytes()).done()
     }

@@ -79,11 +79,11 @@ pub struct CongestionGate {
     /// Number of flows at each priority.
     present: [u32; LOWEST_PRIORITY as usize + 1],
     /// Lowest priority that may send.
-    open: u8,
+    lowest_open: u8,
     /// A counted signal arrived since the last check.
     congested: bool,
     /// Time of the last check, done or skipped.
-    checked: Time,
+    last_check: Time,
     events: VecDeque<GateEvent>,
 }
 
@@ -96,9 +96,9 @@ impl CongestionGate {
             config,
             flows: BTreeMap::new(),
             present: [0; LOWEST_PRIORITY as usize + 1],
-            open: LOWEST_PRIORITY,
+            lowest_open: LOWEST_PRIORITY,
             congested: false,
-            checked: Time::ZERO,
+            last_check: Time::ZERO,
             events: VecDeque::new(),
         }
     }
@@ -110,7 +110,7 @@ impl CongestionGate {
 
     /// Returns the lowest priority that may send; zero when none may.
     pub const fn open(&self) -> u8 {
-        self.open
+        self.lowest_open
     }
 
     pub(super) fn handle(&mut self, now: Time, input: GateInput) {
@@ -144,8 +144,8 @@ impl CongestionGate {
     fn note(&mut self, now: Time, counts: bool) {
         if counts && !self.congested {
             if self.is_unaffected() {
-                let periods = now.since(self.checked).as_picos() / self.config.check.as_picos();
-                self.checked += self.config.check * periods;
+                let periods = now.since(self.last_check).as_picos() / self.config.check.as_picos();
+                self.last_check += self.config.check * periods;
             }
             self.congested = true;
         }
@@ -153,7 +153,7 @@ impl CongestionGate {
 
     /// Returns true while no check could change anything.
     fn is_unaffected(&self) -> bool {
-        !self.congested && self.open == LOWEST_PRIORITY && !self.flows.values().any(Rank::is_raised)
+        !self.congested && self.lowest_open == LOWEST_PRIORITY && !self.flows.values().any(Rank::is_raised)
     }
 
     /// Returns the highest-ranked priority present among those from `from` on.
@@ -165,7 +165,7 @@ impl CongestionGate {
         if !self.config.stops_highest
             && let Some(highest) = self.highest_from(1)
         {
-            self.open = self.open.max(highest);
+            self.lowest_open = self.lowest_open.max(highest);
         }
     }
 
@@ -180,14 +180,14 @@ impl CongestionGate {
         // Yang and Fu 2001, section 1.1: congestion stops the lowest priority that sends, its absence resumes
         // the highest that waits.
         if core::mem::take(&mut self.congested) {
-            let lowest = (1..=self.open).rev().find(|&level| self.present[level as usize] > 0);
+            let lowest = (1..=self.lowest_open).rev().find(|&level| self.present[level as usize] > 0);
             if let Some(lowest) = lowest {
-                self.open = lowest - 1;
+                self.lowest_open = lowest - 1;
             }
         } else {
-            self.open = self.highest_from(self.open + 1).unwrap_or(LOWEST_PRIORITY);
-            if self.highest_from(self.open + 1).is_none() {
-                self.open = LOWEST_PRIORITY;
+            self.lowest_open = self.highest_from(self.lowest_open + 1).unwrap_or(LOWEST_PRIORITY);
+            if self.highest_from(self.lowest_open + 1).is_none() {
+                self.lowest_open = LOWEST_PRIORITY;
             }
         }
         self.keep_highest_open();
@@ -213,7 +213,7 @@ impl CongestionGate {
     /// Pauses and resumes the flows whose state has changed.
     fn apply(&mut self, now: Time) {
         for (&flow, rank) in &mut self.flows {
-            let is_open = rank.level() <= self.open;
+            let is_open = rank.level() <= self.lowest_open;
             if is_open && rank.is_waiting() {
                 rank.resume(now);
                 self.events.push_back(GateEvent::Resume(flow));
@@ -231,8 +231,8 @@ impl CongestionGate {
                 Some((at, GateReason::Age)) if at <= now => self.age(now),
                 Some((at, _)) if at <= now => {
                     // Several missed checks count as one.
-                    let periods = now.since(self.checked).as_picos() / self.config.check.as_picos();
-                    self.checked += self.config.check * periods;
+                    let periods = now.since(self.last_check).as_picos() / self.config.check.as_picos();
+                    self.last_check += self.config.check * periods;
                     self.check(now);
                 }
                 _ => return next_output(&mut self.events, timer),
@@ -242,7 +242,7 @@ impl CongestionGate {
 
     fn timer(&self) -> Option<(Time, GateReason)> {
         let check = (!self.flows.is_empty() && !self.is_unaffected())
-            .then(|| (self.checked + self.config.check, GateReason::Check));
+            .then(|| (self.last_check + self.config.check, GateReason::Check));
         let age = self.config.ageing.after.and_then(|_| {
             let times = self.flows.values().filter_map(|rank| rank.moves_up_at(&self.config.ageing));
             times.min().map(|at| (at, GateReason::Age))

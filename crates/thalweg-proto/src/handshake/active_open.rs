@@ -32,11 +32,11 @@ pub struct Opener<E> {
     config: Config,
     phase: Phase,
     timer: Backoff,
-    began: Time,
+    start_time: Time,
     /// Step to be sent next.
     owed: Option<HandshakeStep>,
     /// Bytes written by the application.
-    written: u64,
+    bytes_written: u64,
     finishing: bool,
     /// Completion is known from the engine or the peer's FIN, and has been reported to the application.
     finished: bool,
@@ -58,9 +58,9 @@ impl<E> Opener<E> {
             timer: Backoff::new(&config),
             config,
             phase: Phase::Idle,
-            began: Time::ZERO,
+            start_time: Time::ZERO,
             owed: None,
-            written: 0,
+            bytes_written: 0,
             finishing: false,
             finished: false,
             ending: false,
@@ -108,14 +108,14 @@ impl<E> Opener<E> {
             Phase::Opening if self.config.retries.is_some_and(|max| self.timer.repeats >= max) => {
                 self.phase = Phase::Closed(None);
                 self.failed = Some(Failure::NoAnswer);
-                self.timer.at = Time::MAX;
+                self.timer.expiry = Time::MAX;
                 return;
             }
             Phase::Opening => HandshakeStep::Syn,
             Phase::Unconfirmed => HandshakeStep::Ack,
             Phase::FinWait(length) => HandshakeStep::Fin(length),
             Phase::Idle | Phase::Established | Phase::Closed(_) => {
-                self.timer.at = Time::MAX;
+                self.timer.expiry = Time::MAX;
                 return;
             }
         };
@@ -125,7 +125,7 @@ impl<E> Opener<E> {
 
     fn close(&mut self, length: Option<u64>) {
         self.phase = Phase::Closed(length);
-        self.timer.at = Time::MAX;
+        self.timer.expiry = Time::MAX;
         self.ending = !core::mem::replace(&mut self.finished, true);
     }
 }
@@ -150,7 +150,7 @@ impl<E: InnerEngine> Opener<E> {
             }
             (HandshakeStep::HandshakeDone, Phase::Unconfirmed) => {
                 self.phase = Phase::Established;
-                self.timer.at = Time::MAX;
+                self.timer.expiry = Time::MAX;
             }
             (HandshakeStep::FinAck(of), Phase::FinWait(length)) if of == length => {
                 self.close(Some(length));
@@ -166,7 +166,7 @@ impl<E: InnerEngine> Opener<E> {
     /// Handles the peer's answer.
     fn open(&mut self, now: Time) {
         let was_repeated = self.timer.repeats > 0;
-        let rtt = (!was_repeated).then(|| now.since(self.began));
+        let rtt = (!was_repeated).then(|| now.since(self.start_time));
         self.timer.stop(rtt, &self.config);
         self.phase = match self.protocol() {
             Protocol::Tcp => Phase::Established,
@@ -208,11 +208,13 @@ where
         };
         match &command {
             Input::Write(_) if self.finishing => return,
-            Input::Write(data) => self.written = self.written.saturating_add(u64::from(data.len())),
+            Input::Write(data) => {
+                self.bytes_written = self.bytes_written.saturating_add(u64::from(data.len()))
+            }
             Input::Finish => self.finishing = true,
             Input::Stop => {
                 self.finishing = true;
-                self.written = self.written.saturating_sub(self.engine.end().backlog());
+                self.bytes_written = self.bytes_written.saturating_sub(self.engine.end().backlog());
             }
             _ => {}
         }
@@ -221,10 +223,10 @@ where
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
         if self.phase == Phase::Idle {
-            (self.phase, self.began, self.owed) = (Phase::Opening, now, Some(HandshakeStep::Syn));
+            (self.phase, self.start_time, self.owed) = (Phase::Opening, now, Some(HandshakeStep::Syn));
             self.timer.start(now);
         }
-        if now >= self.timer.at {
+        if now >= self.timer.expiry {
             self.expire(now);
         }
         if let Some(step) = self.owed.take() {
@@ -254,7 +256,7 @@ where
                     }
                     Event::Failed(_) => {
                         self.phase = Phase::Closed(None);
-                        self.timer.at = Time::MAX;
+                        self.timer.expiry = Time::MAX;
                     }
                     _ => {}
                 }
@@ -265,11 +267,11 @@ where
         };
         let has_sent_all = self.finishing && self.engine.end().backlog() == 0;
         if self.phase == Phase::Established && self.protocol() == Protocol::Tcp && has_sent_all {
-            self.phase = Phase::FinWait(self.written);
+            self.phase = Phase::FinWait(self.bytes_written);
             if self.finished {
                 self.timer.start(now);
             }
-            return Output::Transmit(self.control(HandshakeStep::Fin(self.written)));
+            return Output::Transmit(self.control(HandshakeStep::Fin(self.bytes_written)));
         }
         self.timer.or_earlier(timeout)
     }

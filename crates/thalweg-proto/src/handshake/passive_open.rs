@@ -131,7 +131,7 @@ impl<E> Listener<E> {
 
     fn close(&mut self) {
         self.phase = Phase::Closed;
-        self.timer.at = Time::MAX;
+        self.timer.expiry = Time::MAX;
         (self.owed, self.ending) = (None, true);
     }
 
@@ -143,7 +143,7 @@ impl<E> Listener<E> {
             }
             Phase::SynReceived => self.repeat(now, HandshakeStep::SynAck),
             Phase::LastAck(length) => self.repeat(now, HandshakeStep::FinAck(length)),
-            Phase::Listening | Phase::Established | Phase::Closed => self.timer.at = Time::MAX,
+            Phase::Listening | Phase::Established | Phase::Closed => self.timer.expiry = Time::MAX,
         }
     }
 }
@@ -179,7 +179,7 @@ where
     }
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
-        if now >= self.timer.at {
+        if now >= self.timer.expiry {
             self.expire(now);
         }
         if let Some(step) = self.owed.take() {

@@ -1,7 +1,7 @@
 //! PDUs of connection establishment and termination.
 
 use crate::payload::{Payload, Slice};
-use crate::pdu::{COMPACT, Compact, DataUnit, Packing, Wire, unpack_bytes};
+use crate::pdu::{COMPACT, CompactPdu, DataUnit, Packing, Wire, unpack_bytes};
 use core::ops::Range;
 
 /// Protocols with a modelled handshake.
@@ -112,7 +112,7 @@ impl<P: Payload> DataUnit<P> for Control {
     }
 }
 
-impl Compact for Control {
+impl CompactPdu for Control {
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let (kind, length) = match self.step {
             HandshakeStep::Syn => (0, 0),

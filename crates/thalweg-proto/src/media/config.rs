@@ -15,7 +15,7 @@ pub struct Config {
     /// Raise the queue-delay target when loss-based flows fill the queue (section 4.2.1.4.1).
     pub competes: bool,
     /// Delay from capture to arrival beyond which a frame is late.
-    pub late: Duration,
+    pub late_delay: Duration,
 }
 
 /// Settings of the encoder model (RFC 8593).
@@ -81,7 +81,7 @@ impl Default for Config {
             encoder: EncoderConfig::default(),
             ecn: Response::L4s,
             competes: true,
-            late: Duration::from_millis(400),
+            late_delay: Duration::from_millis(400),
         }
     }
 }

@@ -56,7 +56,7 @@ pub(super) struct Control {
     alpha: f64,
     alpha_updated: Time,
     delivered: u32,
-    marked: u32,
+    marked_packets: u32,
     /// max_bytes_in_flight of this round trip and the previous one.
     max_in_flight: [u64; 2],
     round: Time,
@@ -91,7 +91,7 @@ impl Control {
             alpha: 0.0,
             alpha_updated: Time::ZERO,
             delivered: 0,
-            marked: 0,
+            marked_packets: 0,
             max_in_flight: [0; 2],
             round: Time::ZERO,
             lost_in_round: false,
@@ -175,11 +175,11 @@ impl Control {
     /// Section 4.2.1.3.
     fn update_alpha(&mut self, now: Time, outcome: &Outcome, rtt: f64) {
         self.delivered += outcome.packets;
-        self.marked += outcome.marked;
+        self.marked_packets += outcome.marked_packets;
         if self.delivered == 0 || now.since(self.alpha_updated).as_secs_f64() < rtt.min(ALPHA_EVERY) {
             return;
         }
-        let share = f64::from(self.marked) / f64::from(self.delivered);
+        let share = f64::from(self.marked_packets) / f64::from(self.delivered);
         // Fast attack, slow decay.
         if share >= self.alpha {
             self.alpha += GAIN_UP * (share - self.alpha);
@@ -187,12 +187,12 @@ impl Control {
             self.alpha *= 1.0 - GAIN_DOWN;
         }
         self.alpha_updated = now;
-        (self.delivered, self.marked) = (0, 0);
+        (self.delivered, self.marked_packets) = (0, 0);
     }
 
     /// Section 4.2.2.1.
     fn reduce(&mut self, now: Time, outcome: &Outcome, rtt: f64, scale: f64) {
-        let is_marked = outcome.marked > 0 && self.response != Response::None;
+        let is_marked = outcome.marked_packets > 0 && self.response != Response::None;
         self.is_loss |= outcome.is_loss;
         self.lost_in_round |= outcome.is_loss;
         self.is_ce |= is_marked;
@@ -218,15 +218,15 @@ impl Control {
             self.window *= BETA_LOSS;
         }
         if is_ce && self.response == Response::L4s {
-            let mut cut = self.alpha / 2.0 * small;
+            let mut decrease = self.alpha / 2.0 * small;
             if self.delay.last() < self.delay.target() * 0.25 {
-                cut *= scale.max(0.25);
+                decrease *= scale.max(0.25);
             }
             if since.is_none_or(|since| since > CAUTIOUS_ROUNDS * rtt.max(VIRTUAL_RTT)) {
                 // The window may have grown far beyond the data in flight.
                 self.window = self.window.min(self.max_in_flight[1] as f64);
             }
-            self.window *= 1.0 - cut;
+            self.window *= 1.0 - decrease;
         } else if is_ce {
             self.window *= BETA_ECN;
         }

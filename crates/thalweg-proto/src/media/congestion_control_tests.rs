@@ -27,7 +27,7 @@ fn outcome(packets: u32, marked: u32, rtt: u64, queue: u32) -> Outcome {
         rtt: Some(Duration::from_millis(rtt)),
         one_way: queue * 65_536 / 1000,
         packets,
-        marked,
+        marked_packets: marked,
         bytes: u64::from(packets) * 1000,
         marked_bytes: u64::from(marked) * 1000,
         is_loss: false,
@@ -61,7 +61,7 @@ fn losses_and_classic_marks_cut_by_fixed_factors() {
     assert_eq!(control.window, 35_000.0);
     control.on_report(at(1025), &Outcome { is_loss: false, ..lost }, 0);
     assert_eq!(control.window, 24_500.0, "what was lost meanwhile counts");
-    control.on_report(at(1050), &Outcome { bytes: 0, marked: 1, packets: 1, ..lost }, 0);
+    control.on_report(at(1050), &Outcome { bytes: 0, marked_packets: 1, packets: 1, ..lost }, 0);
     assert_eq!(control.window.round(), (24_500.0_f64 * 0.7 * 0.8).round(), "a loss and a mark");
     let mut marked = control_with_mark(Response::Classic);
     assert_eq!(marked.window, 40_000.0);
@@ -80,7 +80,7 @@ fn control_with_mark(response: Response) -> Control {
 /// inflection point while the queue is short.
 #[test]
 fn marks_of_l4s_cut_by_their_share() {
-    let cut = |segments: f64, queue: u32, inflection: f64| {
+    let window_after_mark = |segments: f64, queue: u32, inflection: f64| {
         let mut control = control(Response::L4s, segments, 40);
         control.alpha = 0.4;
         control.inflection = inflection * segments * 1000.0;
@@ -92,10 +92,10 @@ fn marks_of_l4s_cut_by_their_share() {
         control.on_report(at(1000), &Outcome { packets: 0, bytes: 0, ..outcome(0, 1, 40, queue) }, 0);
         (1e6 * (1.0 - control.window / before)).round()
     };
-    assert_eq!(cut(50.0, 0, 0.5), 196_000.0);
-    assert_eq!(cut(4.0, 0, 0.5), 150_000.0);
-    assert_eq!(cut(50.0, 0, 1.0), 49_000.0);
-    assert_eq!(cut(50.0, 20, 1.0), 196_000.0);
+    assert_eq!(window_after_mark(50.0, 0, 0.5), 196_000.0);
+    assert_eq!(window_after_mark(4.0, 0, 0.5), 150_000.0);
+    assert_eq!(window_after_mark(50.0, 0, 1.0), 49_000.0);
+    assert_eq!(window_after_mark(50.0, 20, 1.0), 196_000.0);
 }
 
 /// Section 4.2.2.1: after a hundred round trips without congestion the window is reduced to the maximum flight.

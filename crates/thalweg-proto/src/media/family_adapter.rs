@@ -7,12 +7,12 @@ use super::wire::{self, BYTES_PER_REPORTED_PACKET};
 use crate::data_unit_numbers::{single_number_range, unwrap_number};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, unpack_bytes};
+use crate::pdu::{COMPACT, CapturedBytes, CompactPdu, DataUnit, Packing, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
 
-const NUMBERS: u64 = 1 << 32;
+const NUMBER_MODULUS: u64 = 1 << 32;
 
 impl<P: Payload> DataUnit<P> for Pdu<P> {
     fn payload(&self) -> Option<&P> {
@@ -35,7 +35,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
     fn data(&self, near: u64) -> Option<Range<u64>> {
         match self {
             Self::Data(data) => {
-                Some(single_number_range(unwrap_number(u64::from(data.sequence), NUMBERS, near)))
+                Some(single_number_range(unwrap_number(u64::from(data.sequence), NUMBER_MODULUS, near)))
             }
             Self::Report(_) => None,
         }
@@ -43,7 +43,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
 
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
         let Self::Report(report) = self else { return None };
-        let begin = unwrap_number(u64::from(report.begin), NUMBERS, near);
+        let begin = unwrap_number(u64::from(report.begin), NUMBER_MODULUS, near);
         Some(
             (begin..)
                 .zip(&report.packets)
@@ -70,11 +70,11 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         Some(false)
     }
 
-    fn captured(&self, _connection: u32) -> Captured {
+    fn captured(&self, _connection: u32) -> CapturedBytes {
         let mut bytes = Vec::new();
         match self {
             Self::Data(Data { sequence, frame, timestamp, .. }) => {
-                let Self::Data(data) = self else { return Captured::default() };
+                let Self::Data(data) = self else { return CapturedBytes::default() };
                 bytes.extend([1, wire::data_flags(data), 0, 0]);
                 for number in [sequence, timestamp, frame] {
                     bytes.extend(number.to_be_bytes());
@@ -82,7 +82,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
             }
             Self::Report(report) => wire::encode(&Pdu::Report(report.clone()), &mut bytes),
         }
-        Captured { bytes, ..Captured::default() }
+        CapturedBytes { bytes, ..CapturedBytes::default() }
     }
 }
 
@@ -99,7 +99,7 @@ impl Wire for Pdu<Slice> {
 /// Limit of payloads that fit beside the flags of their packet.
 const SHORT_PAYLOAD_LIMIT: u32 = 1 << 13;
 
-impl Compact for Pdu<Length> {
+impl CompactPdu for Pdu<Length> {
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let Self::Data(data) = self else { return None };
         let length = data.payload.0;

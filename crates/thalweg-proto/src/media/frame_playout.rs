@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, VecDeque};
 /// Maximum number of incomplete frames.
 const MAX_WAITING: usize = 256;
 /// Modulus of frame numbers.
-const NUMBERS: u64 = 1 << 32;
+const FRAME_MODULUS: u64 = 1 << 32;
 /// Number of later frames after whose completion an incomplete frame is given up.
 const MAX_LATER_FRAMES: u64 = 2;
 
 /// Number of frame durations in the average for freeze detection; also the minimum.
-const AVERAGED: usize = 30;
+const AVERAGED_FRAMES: usize = 30;
 const MIN_AVERAGED: usize = 5;
-const LONGER: Duration = Duration::from_millis(150);
+const FREEZE_EXCESS: Duration = Duration::from_millis(150);
 
 /// A partially received frame.
 #[derive(Clone, Debug, Default)]
@@ -33,13 +33,13 @@ struct Frame {
 /// Frames, in display order.
 #[derive(Clone, Debug)]
 pub(super) struct Playout {
-    late: Duration,
+    late_delay: Duration,
     frames: BTreeMap<u64, Frame>,
     /// Number of the next frame to be shown.
     next: u64,
     /// True if decoding must wait for a key frame.
     is_broken: bool,
-    shown: Option<Time>,
+    last_shown: Option<Time>,
     /// The last durations of frames.
     durations: VecDeque<Duration>,
     counts: PlayoutCounters,
@@ -49,11 +49,11 @@ pub(super) struct Playout {
 impl Playout {
     pub fn new(late: Duration) -> Self {
         Self {
-            late,
+            late_delay: late,
             frames: BTreeMap::new(),
             next: 0,
             is_broken: true,
-            shown: None,
+            last_shown: None,
             durations: VecDeque::new(),
             counts: PlayoutCounters::default(),
             delay: Histogram::default(),
@@ -78,7 +78,7 @@ impl Playout {
 
     /// Records the first arrival of packet `number`.
     pub fn arrive<P>(&mut self, now: Time, number: u64, data: &Data<P>) {
-        let frame = unwrap_number(u64::from(data.frame), NUMBERS, self.next);
+        let frame = unwrap_number(u64::from(data.frame), FRAME_MODULUS, self.next);
         if frame < self.next {
             return;
         }
@@ -106,7 +106,7 @@ impl Playout {
             let delay = if elapsed >> 31 == 0 { from_ticks(elapsed) } else { Duration::ZERO };
             part.completion_delay = Some(delay);
             self.delay.record(delay);
-            self.counts.late += u64::from(delay > self.late);
+            self.counts.late += u64::from(delay > self.late_delay);
             self.show(now);
         }
     }
@@ -139,18 +139,18 @@ impl Playout {
     /// average, average + 150 ms), where the average is that of the last 30 frames.
     fn render(&mut self, now: Time) {
         self.counts.frames += 1;
-        let Some(before) = self.shown.replace(now) else { return };
+        let Some(before) = self.last_shown.replace(now) else { return };
         let duration = now.since(before);
         if self.durations.len() >= MIN_AVERAGED {
             let sum = self.durations.iter().fold(Duration::ZERO, |sum, of| sum + *of);
             let average = sum / self.durations.len() as u64;
-            if duration >= (average * 3).max(average + LONGER) {
+            if duration >= (average * 3).max(average + FREEZE_EXCESS) {
                 self.counts.freezes += 1;
                 self.counts.frozen += duration;
             }
         }
         self.durations.push_back(duration);
-        if self.durations.len() > AVERAGED {
+        if self.durations.len() > AVERAGED_FRAMES {
             self.durations.pop_front();
         }
     }

@@ -38,7 +38,7 @@ pub struct Report {
     /// First packet of the report.
     pub begin: u32,
     /// Report time by the receiver's clock, in 1/65536 s modulo 2^32.
-    pub at: u32,
+    pub report_time: u32,
     /// Picture loss indication: the receiver cannot decode before the next key frame.
     pub wants_key: bool,
     /// Packets from `begin` on; `None` for a missing one.
@@ -50,12 +50,12 @@ pub struct Report {
 pub struct Arrival {
     /// ECN codepoint on arrival.
     pub ecn: Ecn,
-    /// Time from the arrival to the report in 1/1024 s, at most `OLDEST`.
-    pub before: u16,
+    /// Time from the arrival to the report in 1/1024 s, at most `MAX_TIME_OFFSET`.
+    pub time_offset: u16,
 }
 
 /// Largest arrival time offset, in 1/1024 s; older arrivals use it too (RFC 8888, section 3.1, 0x1FFE).
-pub const OLDEST: u16 = 0x1FFE;
+pub const MAX_TIME_OFFSET: u16 = 0x1FFE;
 
 /// Maximum number of packets in a report.
 pub const MAX_REPORTED: usize = 256;
@@ -64,18 +64,18 @@ impl Arrival {
     /// Creates the report of a packet that arrived `ago`.
     pub fn new(ecn: Ecn, ago: Duration) -> Self {
         let units = u128::from(ago.as_picos()) * 1024 / PICOS_PER_SECOND;
-        Self { ecn, before: u16::try_from(units).unwrap_or(OLDEST).min(OLDEST) }
+        Self { ecn, time_offset: u16::try_from(units).unwrap_or(MAX_TIME_OFFSET).min(MAX_TIME_OFFSET) }
     }
 }
 
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
 /// Capture clock in Hz: 90 kHz, as for video in RTP.
-pub const TICKS: u64 = 90_000;
+pub const CLOCK_HZ: u64 = 90_000;
 
 /// Converts a time to ticks of 1/90000 s.
 pub fn to_rtp_ticks(time: Time) -> u32 {
-    (u128::from(time.as_picos()) * u128::from(TICKS) / PICOS_PER_SECOND) as u32
+    (u128::from(time.as_picos()) * u128::from(CLOCK_HZ) / PICOS_PER_SECOND) as u32
 }
 
 /// Converts a time to units of 1/65536 s: the middle bits of NTP's.
@@ -85,5 +85,5 @@ pub fn to_ntp_middle_bits(time: Time) -> u32 {
 
 /// Converts ticks to a duration.
 pub fn from_ticks(ticks: u32) -> Duration {
-    Duration::from_picos((u128::from(ticks) * PICOS_PER_SECOND / u128::from(TICKS)) as u64)
+    Duration::from_picos((u128::from(ticks) * PICOS_PER_SECOND / u128::from(CLOCK_HZ)) as u64)
 }

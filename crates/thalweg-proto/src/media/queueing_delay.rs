@@ -13,17 +13,17 @@ const TARGET_HI: f64 = 0.4;
 /// QDELAY_AVG_G.
 const AVERAGE_GAIN: f64 = 0.25;
 /// Number of samples for the variance, and for the average.
-const HISTORY: usize = 200;
-const RECENT: usize = 50;
+const VARIANCE_SAMPLES: usize = 200;
+const AVERAGE_SAMPLES: usize = 50;
 /// Loss event rate above which loss-based flows are assumed to compete.
 const LOSS_RATE: f64 = 0.002;
 /// Weight of a round trip in the loss event rate.
 const LOSS_GAIN: f64 = 0.01;
 /// Variance below which a queue counts as kept full by others.
-const STEADY: f64 = 0.2;
+const STEADY_VARIANCE: f64 = 0.2;
 
 /// Unit of relative one-way delays, in seconds.
-const UNIT: f64 = 1.0 / 65_536.0;
+const DELAY_UNIT: f64 = 1.0 / 65_536.0;
 
 /// Queueing delay on the path to the receiver.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Delay {
         }
         // The excess over the minimum base is the largest.
         let maximum = self.bases.iter().map(|base| above(*base)).max().unwrap_or(0);
-        self.now = f64::from(maximum.max(0)) * UNIT;
+        self.now = f64::from(maximum.max(0)) * DELAY_UNIT;
     }
 
     /// Updates the average and the target, once per `every`.
@@ -116,19 +116,19 @@ impl Delay {
     /// Section 4.2.1.4.1, adjust_qdelay_target.
     fn adjust_target(&mut self) {
         self.history.push_back(self.now / TARGET_LO);
-        if self.history.len() > HISTORY {
+        if self.history.len() > VARIANCE_SAMPLES {
             self.history.pop_front();
         }
         let mean =
             |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / count.max(1) as f64;
         let all = mean(&mut self.history.iter().copied(), self.history.len());
         let variance = mean(&mut self.history.iter().map(|of| (of - all) * (of - all)), self.history.len());
-        let recent = self.history.len().min(RECENT);
+        let recent = self.history.len().min(AVERAGE_SAMPLES);
         let average = mean(&mut self.history.iter().rev().take(recent).copied(), recent);
         let new = (average + variance.sqrt()) * TARGET_LO;
         let target = if self.loss_rate > LOSS_RATE {
             1.5 * new
-        } else if variance < STEADY {
+        } else if variance < STEADY_VARIANCE {
             new
         } else if new < TARGET_LO {
             new.max(self.target * 0.5)

@@ -13,11 +13,11 @@ use crate::units::{Bytes, Duration, Rate, Time};
 use std::collections::VecDeque;
 
 /// Modulus of packet numbers.
-const NUMBERS: u64 = 1 << 32;
+const PACKET_MODULUS: u64 = 1 << 32;
 /// Packets per report (section 5). A report covers at least this many of the latest packets, as reports may be lost
 /// (section 6).
 const PACKETS_PER_REPORT: u32 = 16;
-const OVERLAP: u64 = 32;
+const REPORT_OVERLAP: u64 = 32;
 /// Section 5: reports of 100 bytes take a fiftieth of the received rate, at 10 to 1000 per second.
 const REPORT_SHARE: f64 = 0.02;
 const REPORT_BYTES: f64 = 100.0;
@@ -48,7 +48,7 @@ pub struct Receiver<P> {
     /// Received rate, and the bytes since the last measurement.
     rate: Rate,
     bytes: u64,
-    measured: Time,
+    measured_until: Time,
     duplicates: u64,
     counts: ReceiverCounts,
 }
@@ -57,7 +57,7 @@ impl<P: Payload> Receiver<P> {
     /// Creates a receiver.
     pub fn new(config: &Config) -> Self {
         Self {
-            playout: Playout::new(config.late),
+            playout: Playout::new(config.late_delay),
             arrived: VecDeque::new(),
             first: 0,
             log: VecDeque::new(),
@@ -66,7 +66,7 @@ impl<P: Payload> Receiver<P> {
             is_urgent: false,
             rate: Rate::ZERO,
             bytes: 0,
-            measured: Time::ZERO,
+            measured_until: Time::ZERO,
             duplicates: 0,
             counts: ReceiverCounts::default(),
         }
@@ -95,7 +95,7 @@ impl<P: Payload> Receiver<P> {
 
     fn receive(&mut self, now: Time, data: Data<P>, ecn: Ecn) {
         let next = self.first + self.log.len() as u64;
-        let number = unwrap_number(u64::from(data.sequence), NUMBERS, next);
+        let number = unwrap_number(u64::from(data.sequence), PACKET_MODULUS, next);
         if number < self.first || number < next && self.log[(number - self.first) as usize].is_some() {
             self.duplicates += 1;
             return;
@@ -126,10 +126,10 @@ impl<P: Payload> Receiver<P> {
     }
 
     fn measure(&mut self, now: Time, bytes: u32) {
-        let span = now.since(self.measured);
+        let span = now.since(self.measured_until);
         if span >= RATE_INTERVAL {
             self.rate = Rate::from_transfer(Bytes::new(self.bytes), span);
-            (self.bytes, self.measured) = (0, now);
+            (self.bytes, self.measured_until) = (0, now);
         }
         self.bytes += u64::from(bytes);
     }
@@ -145,13 +145,13 @@ impl<P: Payload> Receiver<P> {
     fn report(&mut self, now: Time) -> Report {
         let next = self.first + self.log.len() as u64;
         let from = self.unreported.take().map_or(next, |(from, _)| from);
-        let begin = from.min(next.saturating_sub(OVERLAP)).max(self.first);
+        let begin = from.min(next.saturating_sub(REPORT_OVERLAP)).max(self.first);
         let packets = self.log.range((begin - self.first) as usize..);
         let arrival = |&(at, ecn): &(Time, Ecn)| Arrival::new(ecn, now.since(at));
         (self.reported, self.is_urgent) = (now, false);
         Report {
             begin: begin as u32,
-            at: to_ntp_middle_bits(now),
+            report_time: to_ntp_middle_bits(now),
             wants_key: self.playout.wants_key(),
             packets: packets.map(|packet| packet.as_ref().map(arrival)).collect(),
         }
@@ -222,9 +222,9 @@ mod tests {
         receiver.handle(at(100), data(0, false));
         receiver.handle(at(101), data(1, true));
         let first = report(&mut receiver, 101).unwrap();
-        let arrived = |before: u16| Some(Arrival { ecn: Ecn::Ect1, before });
+        let arrived = |before: u16| Some(Arrival { ecn: Ecn::Ect1, time_offset: before });
         assert_eq!((first.begin, &first.packets[..]), (0, &[arrived(1), arrived(0)][..]));
-        assert_eq!(first.at, to_ntp_middle_bits(at(101)));
+        assert_eq!(first.report_time, to_ntp_middle_bits(at(101)));
         for number in 2..17 {
             receiver.handle(at(102), data(number, false));
             assert_eq!(report(&mut receiver, 102), None, "{number}");

@@ -16,9 +16,9 @@ use crate::wakeup_lateness::Lateness;
 use std::collections::VecDeque;
 
 /// REF_WND_OVERHEAD.
-const OVERHEAD: f64 = 5.0;
+const PACING_OVERHEAD: f64 = 5.0;
 /// Number of frame sizes above the rate's share in rel_framesize_high, their 75th percentile.
-const SIZES: usize = 32;
+const KEPT_FRAME_SIZES: usize = 32;
 /// Queueing delay of a packet beyond which no frame is captured.
 const MAX_CAPTURE_DELAY: Duration = Duration::from_millis(200);
 
@@ -48,7 +48,7 @@ pub struct Sender<P: Payload> {
     control: Control,
     history: History,
     written: P::Queue,
-    waiting: VecDeque<QueuedPacket<P>>,
+    queued_packets: VecDeque<QueuedPacket<P>>,
     waiting_bytes: u64,
     /// Number of the next packet to be created, and of its frame.
     sequence: u32,
@@ -66,7 +66,7 @@ pub struct Sender<P: Payload> {
     is_paused: bool,
     sent: u64,
     counts: EncoderCounters,
-    began: Option<Time>,
+    start_time: Option<Time>,
     limits: LimitClock,
 }
 
@@ -79,7 +79,7 @@ impl<P: Payload> Sender<P> {
             control: Control::new(config),
             history: History::default(),
             written: P::Queue::default(),
-            waiting: VecDeque::new(),
+            queued_packets: VecDeque::new(),
             waiting_bytes: 0,
             sequence: 0,
             frame: 0,
@@ -94,7 +94,7 @@ impl<P: Payload> Sender<P> {
             is_paused: false,
             sent: 0,
             counts: EncoderCounters::default(),
-            began: None,
+            start_time: None,
             limits: LimitClock::default(),
         }
     }
@@ -145,19 +145,19 @@ impl<P: Payload> Sender<P> {
 
     /// Returns the counters of the encoder.
     pub fn media(&self, now: Time) -> MediaCounts {
-        let time = self.began.map_or(Duration::ZERO, |at| now.since(at));
+        let time = self.start_time.map_or(Duration::ZERO, |at| now.since(at));
         MediaCounts { encoded: EncoderCounters { time, ..self.counts }, ..MediaCounts::default() }
     }
 
     /// Resets the frame counters.
     pub fn reset_media(&mut self, now: Time) {
         self.counts = EncoderCounters::default();
-        self.began = self.began.map(|_| now);
+        self.start_time = self.start_time.map(|_| now);
     }
 
     /// Captures a frame from written data.
     fn encode(&mut self, now: Time) {
-        if self.waiting.front().is_some_and(|oldest| now.since(oldest.captured) > MAX_CAPTURE_DELAY) {
+        if self.queued_packets.front().is_some_and(|oldest| now.since(oldest.captured) > MAX_CAPTURE_DELAY) {
             self.counts.skipped += 1;
             return self.encoder.skip(now);
         }
@@ -179,7 +179,7 @@ impl<P: Payload> Sender<P> {
                 is_key: frame.is_key,
                 payload,
             };
-            self.waiting.push_back(QueuedPacket { data, captured: now });
+            self.queued_packets.push_back(QueuedPacket { data, captured: now });
             self.sequence = self.sequence.wrapping_add(1);
             is_first = false;
             if is_last {
@@ -189,7 +189,7 @@ impl<P: Payload> Sender<P> {
         self.frame = self.frame.wrapping_add(1);
         self.counts.frames += 1;
         self.counts.bytes += frame.bytes - left;
-        self.began.get_or_insert(now);
+        self.start_time.get_or_insert(now);
         self.note_size((frame.bytes - left) as f64);
     }
 
@@ -200,7 +200,7 @@ impl<P: Payload> Sender<P> {
             return;
         }
         self.sizes.push_back(size);
-        if self.sizes.len() > SIZES {
+        if self.sizes.len() > KEPT_FRAME_SIZES {
             self.sizes.pop_front();
         }
         let mut sorted: Vec<f64> = self.sizes.iter().copied().collect();
@@ -210,13 +210,13 @@ impl<P: Payload> Sender<P> {
 
     /// Section 4.3.1: the send window.
     fn is_full(&self, bytes: u32) -> bool {
-        let window = self.control.window() * OVERHEAD * self.high;
+        let window = self.control.window() * PACING_OVERHEAD * self.high;
         (self.history.in_flight() + u64::from(bytes)) as f64 > window
     }
 
     /// Sends the next packet.
     fn send(&mut self, now: Time) -> Option<Pdu<P>> {
-        let QueuedPacket { data, .. } = self.waiting.pop_front()?;
+        let QueuedPacket { data, .. } = self.queued_packets.pop_front()?;
         let bytes = data.payload.len() + DATA_HEADER;
         self.waiting_bytes -= u64::from(data.payload.len());
         let departure = self.lateness.departure(self.next_send, now);
@@ -281,7 +281,7 @@ impl<P: Payload> Engine for Sender<P> {
             Input::Finish => self.is_finishing = true,
             Input::Stop => {
                 self.written = P::Queue::default();
-                self.waiting.clear();
+                self.queued_packets.clear();
                 self.waiting_bytes = 0;
                 self.is_finishing = true;
             }
@@ -311,7 +311,7 @@ impl<P: Payload> Engine for Sender<P> {
             }
         }
         let next = (!self.written.is_empty()).then(|| (SenderReason::Frame, self.encoder.due()));
-        let Some(first) = self.waiting.front() else {
+        let Some(first) = self.queued_packets.front() else {
             self.lateness.wait(None);
             let Some((reason, at)) = next else {
                 if self.is_finishing {

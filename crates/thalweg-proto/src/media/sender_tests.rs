@@ -105,8 +105,8 @@ fn a_key_frame_answers_the_receiver() {
     let mut now = source.run(Time::ZERO, 390);
     for round in 0..3 {
         let begin = source.events.last().unwrap().1.sequence;
-        let packets = vec![Some(Arrival { ecn: Ecn::Ect1, before: 0 })];
-        let report = Report { begin, at: to_ntp_middle_bits(now), wants_key: true, packets };
+        let packets = vec![Some(Arrival { ecn: Ecn::Ect1, time_offset: 0 })];
+        let report = Report { begin, report_time: to_ntp_middle_bits(now), wants_key: true, packets };
         source.sender.handle(now, Input::Pdu { pdu: Pdu::Report(report), ecn: Ecn::NotEct });
         now = source.run(now, 430 + round * 40);
     }

@@ -10,13 +10,13 @@ const MAX_PACKETS: usize = 32_768;
 /// Lifetime of a packet below the highest received one.
 const PACKET_LIFETIME: Duration = Duration::from_secs(2);
 /// Modulus of packet numbers on the wire.
-pub(super) const NUMBERS: u64 = 1 << 32;
+pub(super) const PACKET_MODULUS: u64 = 1 << 32;
 
 /// A sent packet.
 #[derive(Clone, Debug)]
 struct SentPacket {
     bytes: u32,
-    at: Time,
+    sent_at: Time,
     is_acked: bool,
     /// Time of the first report of a later packet.
     missed: Option<Time>,
@@ -26,9 +26,9 @@ struct SentPacket {
 /// The remembered packets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    /// Number of the first packet in `sent`.
+    /// Number of the first packet in `sent_packets`.
     first: u64,
-    sent: VecDeque<SentPacket>,
+    sent_packets: VecDeque<SentPacket>,
     /// Number after the highest received packet.
     acked: u64,
     /// Bytes of the packets from `acked` on.
@@ -46,7 +46,7 @@ pub(super) struct Outcome {
     pub one_way: u32,
     /// Received packets, and those with CE.
     pub packets: u32,
-    pub marked: u32,
+    pub marked_packets: u32,
     /// bytes_newly_acked and bytes_newly_acked_ce.
     pub bytes: u64,
     pub marked_bytes: u64,
@@ -56,7 +56,7 @@ pub(super) struct Outcome {
 impl History {
     /// Returns the number of the next packet.
     pub fn next(&self) -> u64 {
-        self.first + self.sent.len() as u64
+        self.first + self.sent_packets.len() as u64
     }
 
     /// Returns bytes_in_flight.
@@ -71,8 +71,8 @@ impl History {
 
     /// Records the transmission of a packet.
     pub fn send(&mut self, now: Time, bytes: u32) {
-        if self.sent.len() >= MAX_PACKETS
-            && let Some(oldest) = self.sent.pop_front()
+        if self.sent_packets.len() >= MAX_PACKETS
+            && let Some(oldest) = self.sent_packets.pop_front()
         {
             // No report for this many packets: the fate of the oldest remains unknown.
             if self.first >= self.acked {
@@ -82,17 +82,23 @@ impl History {
             self.first += 1;
         }
         self.in_flight += u64::from(bytes);
-        self.sent.push_back(SentPacket { bytes, at: now, is_acked: false, missed: None, is_lost: false });
+        self.sent_packets.push_back(SentPacket {
+            bytes,
+            sent_at: now,
+            is_acked: false,
+            missed: None,
+            is_lost: false,
+        });
     }
 
     /// Handles a packet report.
     pub fn report(&mut self, now: Time, report: &Report, smoothed_rtt: Duration) -> Outcome {
         let mut outcome = Outcome::default();
-        let begin = unwrap_number(u64::from(report.begin), NUMBERS, self.acked.max(self.first));
+        let begin = unwrap_number(u64::from(report.begin), PACKET_MODULUS, self.acked.max(self.first));
         let mut highest = None;
         for (number, arrival) in (begin..).zip(&report.packets) {
             let (Some(arrival), Some(place)) = (arrival, number.checked_sub(self.first)) else { continue };
-            let Some(sent) = self.sent.get_mut(place as usize).filter(|sent| !sent.is_acked) else {
+            let Some(sent) = self.sent_packets.get_mut(place as usize).filter(|sent| !sent.is_acked) else {
                 continue;
             };
             sent.is_acked = true;
@@ -102,21 +108,21 @@ impl History {
             }
             outcome.packets += 1;
             if arrival.ecn.is_ce() {
-                outcome.marked += 1;
+                outcome.marked_packets += 1;
                 outcome.marked_bytes += u64::from(sent.bytes);
             }
             if number >= self.acked {
-                highest = Some((number, sent.at, arrival.before));
+                highest = Some((number, sent.sent_at, arrival.time_offset));
             }
         }
         if let Some((number, at, before)) = highest {
             let places = (self.acked.max(self.first) - self.first) as usize..=(number - self.first) as usize;
-            outcome.bytes = self.sent.range(places).map(|sent| u64::from(sent.bytes)).sum();
+            outcome.bytes = self.sent_packets.range(places).map(|sent| u64::from(sent.bytes)).sum();
             self.in_flight -= outcome.bytes;
             self.acked = number + 1;
             outcome.rtt = Some(now.since(at));
             // From 1/1024 s to 1/65536 s.
-            let arrived = report.at.wrapping_sub(u32::from(before) << 6);
+            let arrived = report.report_time.wrapping_sub(u32::from(before) << 6);
             outcome.one_way = arrived.wrapping_sub(to_ntp_middle_bits(at));
         }
         outcome.is_loss = self.find_lost(now);
@@ -128,7 +134,7 @@ impl History {
     fn find_lost(&mut self, now: Time) -> bool {
         let below = (self.acked.saturating_sub(self.first)) as usize;
         let mut is_loss = false;
-        for sent in self.sent.range_mut(..below.min(self.sent.len())) {
+        for sent in self.sent_packets.range_mut(..below.min(self.sent_packets.len())) {
             if sent.is_acked || sent.is_lost {
                 continue;
             }
@@ -141,17 +147,16 @@ impl History {
 
     fn forget(&mut self, now: Time) {
         while self.first < self.acked
-            && self
-                .sent
-                .front()
-                .is_some_and(|sent| sent.is_acked || sent.is_lost && now.since(sent.at) > PACKET_LIFETIME)
+            && self.sent_packets.front().is_some_and(|sent| {
+                sent.is_acked || sent.is_lost && now.since(sent.sent_at) > PACKET_LIFETIME
+            })
         {
-            self.sent.pop_front();
+            self.sent_packets.pop_front();
             self.first += 1;
         }
         // The memory of lost packets serves only to detect late arrivals.
-        while self.sent.len() > MAX_PACKETS / 2 && self.first < self.acked {
-            self.sent.pop_front();
+        while self.sent_packets.len() > MAX_PACKETS / 2 && self.first < self.acked {
+            self.sent_packets.pop_front();
             self.first += 1;
         }
     }
@@ -168,8 +173,8 @@ mod tests {
     }
 
     fn report(begin: u32, at_millis: u64, packets: &[Option<Ecn>]) -> Report {
-        let packets = packets.iter().map(|ecn| ecn.map(|ecn| Arrival { ecn, before: 0 })).collect();
-        Report { begin, at: to_ntp_middle_bits(at(at_millis)), wants_key: false, packets }
+        let packets = packets.iter().map(|ecn| ecn.map(|ecn| Arrival { ecn, time_offset: 0 })).collect();
+        Report { begin, report_time: to_ntp_middle_bits(at(at_millis)), wants_key: false, packets }
     }
 
     const ARRIVED_ECN: Option<Ecn> = Some(Ecn::Ect1);
@@ -184,7 +189,10 @@ mod tests {
         (0..10).for_each(|number| history.send(at(number), 100 + number as u32));
         assert_eq!((history.in_flight(), history.outstanding()), (1045, 10));
         let outcome = history.report(at(50), &report(0, 25, &[ARRIVED_ECN, ARRIVED_ECN, MARKED_ECN]), RTT);
-        assert_eq!((outcome.bytes, outcome.marked_bytes, outcome.packets, outcome.marked), (303, 102, 3, 1));
+        assert_eq!(
+            (outcome.bytes, outcome.marked_bytes, outcome.packets, outcome.marked_packets),
+            (303, 102, 3, 1)
+        );
         assert_eq!((outcome.rtt, outcome.is_loss), (Some(Duration::from_millis(48)), false));
         assert_eq!(outcome.one_way, to_ntp_middle_bits(at(25)) - to_ntp_middle_bits(at(2)));
         // The report of packet 3 is lost, that of packet 4 is not.
@@ -214,7 +222,7 @@ mod tests {
     fn memory_is_bounded_without_reports() {
         let mut history = History::default();
         (0..100_000).for_each(|number| history.send(at(number), 10));
-        assert_eq!((history.sent.len(), history.outstanding()), (MAX_PACKETS, MAX_PACKETS as u64));
+        assert_eq!((history.sent_packets.len(), history.outstanding()), (MAX_PACKETS, MAX_PACKETS as u64));
         assert_eq!(history.in_flight(), 10 * MAX_PACKETS as u64);
     }
 

@@ -10,7 +10,7 @@ const MIN_FRAME_SIZE: f64 = 0.1;
 const MAX_FRAME_SIZE: f64 = 2.0;
 /// Minimum reduction of the frames after a key frame, as a share of the mean size, until they have compensated its extra
 /// size.
-const REPAID: f64 = 0.2;
+const MIN_REDUCTION: f64 = 0.2;
 /// Minimum reduction as a share of the extra size that remains: after several key frames frames are smaller.
 const REPAID_OF_DEBT: f64 = 0.05;
 /// Extra size up to which the next key frame may come, in mean sizes. Without a limit the rate would exceed the target if
@@ -106,7 +106,7 @@ impl Encoder {
             self.debt += size * (self.config.key_size - 1.0);
             size * self.config.key_size
         } else {
-            let due = (mean * REPAID).max(self.debt * REPAID_OF_DEBT).min(self.debt);
+            let due = (mean * MIN_REDUCTION).max(self.debt * REPAID_OF_DEBT).min(self.debt);
             let smaller = (size - due).max(mean * MIN_FRAME_SIZE);
             self.debt -= size - smaller;
             smaller

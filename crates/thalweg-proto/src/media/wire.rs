@@ -12,7 +12,7 @@
 //! | 12-15 | frame | two bytes a packet: arrived (1 bit), ECN (2 bits), time before the report (13 bits) |
 //! | 16 | payload from here | |
 
-use super::pdu::{Arrival, Data, MAX_REPORTED, OLDEST, Pdu, Report};
+use super::pdu::{Arrival, Data, MAX_REPORTED, MAX_TIME_OFFSET, Pdu, Report};
 use crate::Ecn;
 use crate::payload::{Payload, Slice};
 
@@ -43,9 +43,11 @@ pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
             bytes.extend([REPORT, u8::from(report.wants_key)]);
             bytes.extend((report.packets.len() as u16).to_be_bytes());
             bytes.extend(report.begin.to_be_bytes());
-            bytes.extend(report.at.to_be_bytes());
+            bytes.extend(report.report_time.to_be_bytes());
             for packet in &report.packets {
-                let arrival = |of: Arrival| 1 << 15 | u16::from(of.ecn.bits()) << 13 | of.before.min(OLDEST);
+                let arrival = |of: Arrival| {
+                    1 << 15 | u16::from(of.ecn.bits()) << 13 | of.time_offset.min(MAX_TIME_OFFSET)
+                };
                 bytes.extend(packet.map_or(0, arrival).to_be_bytes());
             }
         }
@@ -99,7 +101,7 @@ pub fn decode(bytes: &Slice) -> Option<Pdu<Slice>> {
                 packets.as_chunks().0.iter().map(|of: &[u8; 2]| decode_arrival(u16::from_be_bytes(*of)));
             Some(Pdu::Report(Report {
                 begin: read_number(numbers, 0),
-                at: read_number(numbers, 4),
+                report_time: read_number(numbers, 4),
                 wants_key: flags == 1,
                 packets: packets.collect::<Option<_>>()?,
             }))
@@ -118,8 +120,8 @@ fn decode_arrival(word: u16) -> Option<Option<Arrival>> {
         return Some(None);
     }
     let before = word & 0x1FFF;
-    (word >> 15 == 1 && before <= OLDEST)
-        .then(|| Some(Arrival { ecn: Ecn::from_bits((word >> 13) as u8), before }))
+    (word >> 15 == 1 && before <= MAX_TIME_OFFSET)
+        .then(|| Some(Arrival { ecn: Ecn::from_bits((word >> 13) as u8), time_offset: before }))
 }
 
 #[cfg(test)]
@@ -142,11 +144,11 @@ mod tests {
             [&[1, 6, 0, 0, 0, 0, 0, 7, 0, 0, 1, 2, 0, 0, 0, 3][..], b"abc"].concat()
         );
         let packets = vec![
-            Some(Arrival { ecn: Ecn::Ce, before: 5 }),
+            Some(Arrival { ecn: Ecn::Ce, time_offset: 5 }),
             None,
-            Some(Arrival { ecn: Ecn::Ect1, before: OLDEST }),
+            Some(Arrival { ecn: Ecn::Ect1, time_offset: MAX_TIME_OFFSET }),
         ];
-        let pdu = Pdu::Report(Report { begin: 9, at: 0x0001_8000, wants_key: true, packets });
+        let pdu = Pdu::Report(Report { begin: 9, report_time: 0x0001_8000, wants_key: true, packets });
         assert_eq!(
             encoded_bytes(&pdu),
             [2, 1, 0, 3, 0, 0, 0, 9, 0, 1, 0x80, 0, 0xE0, 5, 0, 0, 0b1011_1111, 0b1111_1110]

@@ -7,7 +7,7 @@
 
 use super::pdu::{MAX_ELEMENTS, Pdu, PduKind, Source, Stat, Ustat};
 use super::rate::RateField;
-use super::{Invalid, SequenceNumber};
+use super::{InvalidFrame, SequenceNumber};
 use crate::payload::{Payload, Slice};
 
 /// Maximum length of a PDU: the largest multiple of 4 in an AAL5 frame.
@@ -81,35 +81,35 @@ impl Pdu<Slice> {
     ///
     /// # Errors
     ///
-    /// [`Invalid`] if the length does not fit the type. The engine checks the user field against the negotiated
+    /// [`InvalidFrame`] if the length does not fit the type. The engine checks the user field against the negotiated
     /// maximum.
-    pub fn decode(frame: &Slice) -> Result<Self, Invalid> {
+    pub fn decode(frame: &Slice) -> Result<Self, InvalidFrame> {
         let octets = frame.as_bytes();
         if octets.len() > MAX_PDU {
-            return Err(Invalid);
+            return Err(InvalidFrame);
         }
         let (words, rest) = octets.as_chunks::<4>();
         let (true, Some((&[top, ..], before))) = (rest.is_empty(), words.split_last()) else {
-            return Err(Invalid);
+            return Err(InvalidFrame);
         };
         let number = |index: usize| {
             let [_, a, b, c] = words[words.len() - index];
             SequenceNumber::new(u32::from_be_bytes([0, a, b, c]))
         };
-        let exactly = |count: usize| if words.len() == count { Ok(()) } else { Err(Invalid) };
-        let at_least = |count: usize| if words.len() >= count { Ok(()) } else { Err(Invalid) };
+        let exactly = |count: usize| if words.len() == count { Ok(()) } else { Err(InvalidFrame) };
+        let at_least = |count: usize| if words.len() >= count { Ok(()) } else { Err(InvalidFrame) };
         // The octets before the last `control` words, without padding.
-        let field = |control: usize| -> Result<Slice, Invalid> {
+        let field = |control: usize| -> Result<Slice, InvalidFrame> {
             at_least(control)?;
             let length = 4 * (words.len() - control);
-            let length = length.checked_sub(usize::from(top >> 6)).ok_or(Invalid)?;
+            let length = length.checked_sub(usize::from(top >> 6)).ok_or(InvalidFrame)?;
             Ok(frame.slice(0, length as u32))
         };
         let uu = || field(2).map(|uu| (!uu.is_empty()).then_some(uu));
         let sq = || before.last().map_or(0, |word| word[3]);
         let rate = || RateField::from_octets([words[words.len() - 3][0], words[words.len() - 2][0]]);
         let (r, mr) = (number(1), number(1));
-        Ok(match PduKind::from_code(top & 0xf).ok_or(Invalid)? {
+        Ok(match PduKind::from_code(top & 0xf).ok_or(InvalidFrame)? {
             PduKind::Bgn => Self::Bgn { uu: uu()?, sq: sq(), mr },
             PduKind::Bgak => Self::Bgak { uu: uu()?, mr },
             PduKind::Bgrej => Self::Bgrej { uu: uu()? },
@@ -128,7 +128,7 @@ impl Pdu<Slice> {
                 at_least(3)?;
                 let elements = words.len() - 3;
                 if elements > MAX_ELEMENTS {
-                    return Err(Invalid);
+                    return Err(InvalidFrame);
                 }
                 let list = (0..elements).map(|index| number(words.len() - index)).collect();
                 Self::Stat(Stat { ps: number(3), mr: number(2), r, list, rate: rate() })

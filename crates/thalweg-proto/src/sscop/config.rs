@@ -75,7 +75,7 @@ impl Default for Config {
             max_stat: 67,
             window: 128,
             credit: Credit::Delivery,
-            buffer: SequenceNumber::HALF - 1,
+            buffer: SequenceNumber::HALF_MODULUS - 1,
             timers: TimerConfig {
                 cc: Duration::from_secs(1),
                 poll: Duration::from_millis(750),
@@ -103,8 +103,8 @@ impl Config {
             max_cc: self.max_cc.max(1),
             max_pd: self.max_pd.max(1),
             max_stat: (self.max_stat.saturating_sub(1) | 1).clamp(3, 16_379),
-            window: self.window.clamp(1, SequenceNumber::HALF - 1),
-            buffer: self.buffer.clamp(1, SequenceNumber::HALF - 1),
+            window: self.window.clamp(1, SequenceNumber::HALF_MODULUS - 1),
+            buffer: self.buffer.clamp(1, SequenceNumber::HALF_MODULUS - 1),
             timers: TimerConfig {
                 cc: some(cc),
                 poll: some(poll),

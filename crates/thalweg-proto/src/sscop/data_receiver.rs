@@ -14,7 +14,7 @@ impl<P: Payload> Sscop<P> {
         let offset = s.distance_from(base);
         let (highest, limit) =
             (self.variables.vr_h.distance_from(base), self.variables.vr_mr.distance_from(base));
-        if self.config.ignore_old_data && offset >= SequenceNumber::HALF {
+        if self.config.ignore_old_data && offset >= SequenceNumber::HALF_MODULUS {
             return;
         }
         let gap = offset > highest;
@@ -84,7 +84,7 @@ impl<P: Payload> Sscop<P> {
     fn widen(&mut self, messages: u32) {
         let granted = self.variables.vr_mr.distance_from(self.variables.vr_r);
         // Immediately after a delivery from a closed window, VR(MR) is VR(R): granted is 0.
-        let maximum = (SequenceNumber::HALF - 1).saturating_sub(granted);
+        let maximum = (SequenceNumber::HALF_MODULUS - 1).saturating_sub(granted);
         self.variables.vr_mr = self.variables.vr_mr.plus(messages.min(maximum));
     }
 

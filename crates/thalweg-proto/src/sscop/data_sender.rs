@@ -21,7 +21,7 @@ impl<P: Payload> Sscop<P> {
             return None;
         }
         let closed = self.is_window_closed();
-        let again = self.sent.has_requests();
+        let again = self.transmission_buffer.has_requests();
         if !again && (self.queue.is_empty() || closed && !self.timers.is_running(Timer::Idle)) {
             return None;
         }
@@ -46,23 +46,23 @@ impl<P: Payload> Sscop<P> {
     /// Returns true if no new SD may be sent.
     pub(super) fn is_window_closed(&self) -> bool {
         // VT(S) - VT(A) is the span of the buffer.
-        self.sent.span() >= self.window()
+        self.transmission_buffer.span() >= self.window()
     }
 
     /// Returns the departure time of the next SD under rate control; `None` without rate control, or without an SD to
     /// send.
     fn next_send_time(&mut self, again: bool) -> Option<Time> {
         let rate = self.rate.as_mut()?;
-        let next = if again { self.sent.requested() } else { self.queue.front() };
+        let next = if again { self.transmission_buffer.requested() } else { self.queue.front() };
         Some(rate.due(sd_len(next?.len()), again, self.variables.vt_s))
     }
 
     fn send_again(&mut self, now: Time) {
-        let Some((offset, mu)) = self.sent.take_request(self.variables.vt_ps) else { return };
+        let Some((offset, mu)) = self.transmission_buffer.take_request(self.variables.vt_ps) else { return };
         self.stats.retransmissions += 1;
         self.send_sd(now, self.variables.vt_a.plus(offset), mu);
         // The POLL asks early whether the repair arrived; otherwise the next POLL is up to `Timer_POLL` away.
-        if self.config.poll_after_retransmission && !self.sent.has_requests() {
+        if self.config.poll_after_retransmission && !self.transmission_buffer.has_requests() {
             self.send_poll_and_start(now);
         } else {
             self.count_sd(now);
@@ -71,7 +71,7 @@ impl<P: Payload> Sscop<P> {
 
     fn send_new(&mut self, now: Time) {
         let Some(mu) = self.queue.pop_front() else { return };
-        self.sent.push(mu.clone(), self.variables.vt_ps);
+        self.transmission_buffer.push(mu.clone(), self.variables.vt_ps);
         let s = self.variables.vt_s;
         self.variables.vt_s = s.next();
         self.send_sd(now, s, mu);
@@ -161,11 +161,11 @@ impl<P: Payload> Sscop<P> {
         let v = &self.variables;
         // VT(PA) is one ahead of VT(PS) before the first POLL, when no STAT is valid.
         let polls = v.vt_ps.distance_from(v.vt_pa);
-        if polls >= SequenceNumber::HALF || stat.ps.distance_from(v.vt_pa) > polls {
+        if polls >= SequenceNumber::HALF_MODULUS || stat.ps.distance_from(v.vt_pa) > polls {
             return self.recover(now, ErrorCode::PollNumber);
         }
         // Code S: N(R) is not within VT(A) to VT(S).
-        if stat.r.distance_from(v.vt_a) > self.sent.span() {
+        if stat.r.distance_from(v.vt_a) > self.transmission_buffer.span() {
             return self.recover(now, ErrorCode::StatNumbers);
         }
         self.acknowledge(stat.r, stat.mr);
@@ -202,7 +202,7 @@ impl<P: Payload> Sscop<P> {
         let rtt = now.since(sent_at);
         self.rtt.sample(&RttConfig::default(), rtt);
         let is_last = stat.ps == self.variables.vt_ps;
-        let acknowledged = self.sent.acknowledged();
+        let acknowledged = self.transmission_buffer.acknowledged();
         let Some(rate) = &mut self.rate else { return };
         rate.on_stat(now, rtt, acknowledged, stat.rate);
         let active = self.timers.is_running(Timer::Poll);
@@ -213,20 +213,20 @@ impl<P: Payload> Sscop<P> {
 
     pub(super) fn on_ustat(&mut self, now: Time, ustat: &Ustat) {
         // Code T: a USTAT names a missing SD, so N(R) is below VT(S).
-        if ustat.r.distance_from(self.variables.vt_a) >= self.sent.span() {
+        if ustat.r.distance_from(self.variables.vt_a) >= self.transmission_buffer.span() {
             return self.recover(now, ErrorCode::UstatNumbers);
         }
         self.acknowledge(ustat.r, ustat.mr);
         let (a, b) =
             (ustat.first.distance_from(self.variables.vt_a), ustat.end.distance_from(self.variables.vt_a));
-        let is_there = |offset| self.sent.poll_of(offset).is_some();
+        let is_there = |offset| self.transmission_buffer.poll_of(offset).is_some();
         // Code T: also where an SD of the list was acknowledged before.
-        if a >= b || b >= self.sent.span() || !(a..b).all(is_there) {
+        if a >= b || b >= self.transmission_buffer.span() || !(a..b).all(is_there) {
             return self.recover(now, ErrorCode::UstatNumbers);
         }
         // A USTAT reports a gap once, before any repair, so the POLL number of an SD does not matter.
         for offset in a..b {
-            self.sent.request(offset);
+            self.transmission_buffer.request(offset);
         }
         self.error(ErrorCode::Retransmission(b - a));
         if let Some(rate) = &mut self.rate {
@@ -236,7 +236,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Processes N(R) and N(MR).
     fn acknowledge(&mut self, r: SequenceNumber, mr: SequenceNumber) {
-        self.sent.acknowledge(r.distance_from(self.variables.vt_a));
+        self.transmission_buffer.acknowledge(r.distance_from(self.variables.vt_a));
         self.variables.vt_a = r;
         self.variables.vt_ms = mr;
     }
@@ -249,7 +249,7 @@ impl<P: Payload> Sscop<P> {
         }
         let offset = |number: &SequenceNumber| number.distance_from(self.variables.vt_a);
         let mut elements = stat.list.iter().map(offset);
-        let end = self.sent.span();
+        let end = self.transmission_buffer.span();
         let mut a = elements.next().filter(|a| *a < end)?;
         let mut count = 0;
         let mut missing = true;
@@ -260,11 +260,11 @@ impl<P: Payload> Sscop<P> {
             if missing {
                 for offset in a..b {
                     // The STAT covers only SDs sent before the POLL; SDs retransmitted since are in flight.
-                    let sent_before = stat.ps.is_later_than(self.sent.poll_of(offset)?);
-                    count += u32::from(sent_before && self.sent.request(offset));
+                    let sent_before = stat.ps.is_later_than(self.transmission_buffer.poll_of(offset)?);
+                    count += u32::from(sent_before && self.transmission_buffer.request(offset));
                 }
             } else if self.clear_buffers {
-                self.sent.release(a, b);
+                self.transmission_buffer.release(a, b);
             }
             (a, missing) = (b, !missing);
         }

@@ -39,7 +39,7 @@ pub struct Endpoint<P: Payload> {
     pub(super) sscop: Sscop<P>,
     pub(super) segment: u32,
     pub(super) queue: P::Queue,
-    pub(super) opened: bool,
+    pub(super) is_opened: bool,
     pub(super) finishing: bool,
     pub(super) finished: bool,
     pub(super) writable: bool,
@@ -61,7 +61,7 @@ impl<P: Payload> Endpoint<P> {
             segment: config.segment.clamp(1, config.sscop.in_range().k.max(1)),
             sscop,
             queue: P::Queue::default(),
-            opened: false,
+            is_opened: false,
             finishing: false,
             finished: false,
             writable: false,
@@ -145,7 +145,7 @@ impl<P: Payload> Endpoint<P> {
     /// Returns true if all written data has been acknowledged.
     fn is_done(&self) -> bool {
         let is_open = self.sscop.state() == State::Ready;
-        self.queue.is_empty() && (!self.opened || is_open && self.sscop.is_drained())
+        self.queue.is_empty() && (!self.is_opened || is_open && self.sscop.is_drained())
     }
 
     /// Opens the connection, and keeps a message queued at the engine while there is data.
@@ -155,12 +155,12 @@ impl<P: Payload> Endpoint<P> {
         }
         let request =
             |sscop: &mut Sscop<P>, request| -> Result<(), RequestError> { sscop.request(now, request) };
-        if !self.opened && self.sscop.state() == State::Idle {
-            self.opened =
+        if !self.is_opened && self.sscop.state() == State::Idle {
+            self.is_opened =
                 request(&mut self.sscop, Request::Establish { uu: None, clear_buffers: true }).is_ok();
         }
         if self.sscop.state() == State::Ready && self.sscop.queued() == 0 {
-            self.opened = true;
+            self.is_opened = true;
             if let Some(mu) = self.queue.fill(self.segment) {
                 // The segment is within k, and the state allows it.
                 let _ = request(&mut self.sscop, Request::Data(mu));
@@ -207,7 +207,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Handles the loss of a connection in use.
     fn fail(&mut self, failure: Failure) {
-        let in_use = self.opened && !self.finished;
+        let in_use = self.is_opened && !self.finished;
         if in_use && self.failed.is_none() {
             self.failed = Some(failure);
             self.queue = P::Queue::default();
@@ -287,7 +287,7 @@ impl<P: Payload> Engine for Endpoint<P> {
             }
             if self.finishing && !self.finished && self.failed.is_none() && self.is_done() {
                 self.finished = true;
-                if self.opened {
+                if self.is_opened {
                     let _ = self.sscop.request(now, Request::Release { uu: None });
                 }
                 return Output::Event(Event::Finished);

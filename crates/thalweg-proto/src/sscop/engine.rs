@@ -134,7 +134,7 @@ pub struct Sscop<P: Payload> {
     pub(super) window_was_open: bool,
     /// Transmission queue of unnumbered messages.
     pub(super) queue: VecDeque<P>,
-    pub(super) sent: TransmissionBuffer<P>,
+    pub(super) transmission_buffer: TransmissionBuffer<P>,
     /// Receive buffer. Positions do not wrap: `delivered` is the position of VR(R).
     pub(super) received: ReceiverBuffer<P>,
     pub(super) delivered: u64,
@@ -149,7 +149,7 @@ pub struct Sscop<P: Payload> {
     pub(super) paced: bool,
     pub(super) rate: Option<Box<RateControl>>,
     pub(super) stats: Stats,
-    pub(super) waiting: VecDeque<Output<Pdu<P>, Signal<P>, Reason>>,
+    pub(super) pending_outputs: VecDeque<Output<Pdu<P>, Signal<P>, Reason>>,
     /// UDs and MDs waiting for the lower layer.
     pub(super) unnumbered: VecDeque<Pdu<P>>,
 }
@@ -171,7 +171,7 @@ impl<P: Payload> Sscop<P> {
             variables: Variables { vr_mr: SequenceNumber::new(config.window), ..Variables::default() },
             window_was_open: true,
             queue: VecDeque::new(),
-            sent: TransmissionBuffer::new(),
+            transmission_buffer: TransmissionBuffer::new(),
             received: ReceiverBuffer::new(),
             delivered: 0,
             timers: Timers::default(),
@@ -186,7 +186,7 @@ impl<P: Payload> Sscop<P> {
             paced: false,
             rate: config.rate.map(|rate| Box::new(RateControl::new(rate))),
             stats: Stats::default(),
-            waiting: VecDeque::new(),
+            pending_outputs: VecDeque::new(),
             unnumbered: VecDeque::new(),
             config,
         }
@@ -219,12 +219,12 @@ impl<P: Payload> Sscop<P> {
 
     /// Returns the number of SDs sent and not cumulatively acknowledged: VT(S) - VT(A).
     pub fn outstanding(&self) -> u32 {
-        self.sent.span()
+        self.transmission_buffer.span()
     }
 
     /// Returns true if nothing is queued or outstanding.
     pub fn is_drained(&self) -> bool {
-        self.queue.is_empty() && self.sent.span() == 0
+        self.queue.is_empty() && self.transmission_buffer.span() == 0
     }
 
     /// Resets the estimates of rate and round-trip time after a change of path (RFC 9000, section 9.4). Unanswered
@@ -325,7 +325,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     fn receive(&mut self, now: Time, pdu: Pdu<P>) {
-        if self.waiting.len() >= MAX_WAITING {
+        if self.pending_outputs.len() >= MAX_WAITING {
             self.stats.overrun += 1;
             return;
         }
@@ -355,7 +355,7 @@ impl<P: Payload> Sscop<P> {
     /// An invalid frame changes nothing (Q.2110, clause 7.1).
     fn invalid(&mut self) {
         self.stats.invalid += 1;
-        if self.waiting.len() < MAX_WAITING {
+        if self.pending_outputs.len() < MAX_WAITING {
             self.error(ErrorCode::Length);
         }
     }
@@ -370,12 +370,12 @@ impl<P: Payload> Sscop<P> {
 
     /// Queues a PDU.
     pub(super) fn send(&mut self, pdu: Pdu<P>) {
-        self.waiting.push_back(Output::Transmit(pdu));
+        self.pending_outputs.push_back(Output::Transmit(pdu));
     }
 
     /// Queues a signal to the user or layer management.
     pub(super) fn signal(&mut self, signal: Signal<P>) {
-        self.waiting.push_back(Output::Event(signal));
+        self.pending_outputs.push_back(Output::Event(signal));
     }
 
     /// Reports an error to layer management.
@@ -405,7 +405,7 @@ impl<P: Payload> Engine for Sscop<P> {
 
     fn poll(&mut self, now: Time) -> Output<Pdu<P>, Signal<P>, Reason> {
         loop {
-            if let Some(output) = self.waiting.pop_front() {
+            if let Some(output) = self.pending_outputs.pop_front() {
                 return output;
             }
             if !self.busy
@@ -425,7 +425,7 @@ impl<P: Payload> Engine for Sscop<P> {
             if let Some(rate) = &mut self.rate {
                 rate.wait(paced);
             }
-            if !self.waiting.is_empty() {
+            if !self.pending_outputs.is_empty() {
                 continue;
             }
             // Sending may have started or stopped timers.

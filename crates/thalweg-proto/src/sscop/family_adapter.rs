@@ -5,7 +5,7 @@ use super::{Endpoint, Pdu, SequenceNumber, Stat};
 use crate::data_unit_numbers::{numbers_below, single_number_range, unwrap_number};
 use crate::endpoint::{End, Notice};
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, unpack_bytes};
+use crate::pdu::{COMPACT, CapturedBytes, CompactPdu, DataUnit, Packing, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
@@ -87,10 +87,10 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
     }
 
     /// The control words follow the message, so the whole message must be captured.
-    fn captured(&self, _connection: u32) -> Captured {
+    fn captured(&self, _connection: u32) -> CapturedBytes {
         let mut bytes = Vec::new();
         self.map(|payload| Slice::new(vec![0; payload.len() as usize])).encode(&mut bytes);
-        Captured { bytes, includes_payload: true, ..Captured::default() }
+        CapturedBytes { bytes, includes_payload: true, ..CapturedBytes::default() }
     }
 }
 
@@ -108,7 +108,7 @@ const SD: u8 = 0;
 const POLL: u8 = 1;
 const STAT: u8 = 2;
 
-impl Compact for Pdu<Length> {
+impl CompactPdu for Pdu<Length> {
     /// Data-transfer PDUs, except those with lists.
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let kind = |kind: u8| Packing::default().put([kind]);

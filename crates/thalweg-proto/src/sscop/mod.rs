@@ -53,5 +53,5 @@ pub use endpoint_adapter::{Endpoint, EndpointConfig, EndpointStats};
 pub use engine::{Reason, Sscop, State, Stats, Variables};
 pub use pdu::{MAX_ELEMENTS, Pdu, PduKind, Source, Stat, Ustat};
 pub use sequence_number::SequenceNumber;
-pub use service_primitives::{ErrorCode, Input, Invalid, Request, RequestError, Retrieve, Signal};
+pub use service_primitives::{ErrorCode, Input, InvalidFrame, Request, RequestError, Retrieve, Signal};
 pub use timers::Timer;

@@ -24,14 +24,14 @@ pub(super) struct TransmissionBuffer<P> {
     /// Position of the first SD.
     first: u64,
     /// Positions of the SDs to retransmit, lowest first, without duplicates.
-    again: BTreeSet<u64>,
+    retransmissions: BTreeSet<u64>,
     /// Total number of acknowledged SDs.
     acknowledged: u64,
 }
 
 impl<P: Clone> TransmissionBuffer<P> {
     pub fn new() -> Self {
-        Self { slots: VecDeque::new(), first: 0, again: BTreeSet::new(), acknowledged: 0 }
+        Self { slots: VecDeque::new(), first: 0, retransmissions: BTreeSet::new(), acknowledged: 0 }
     }
 
     /// Appends an SD.
@@ -50,8 +50,8 @@ impl<P: Clone> TransmissionBuffer<P> {
         self.acknowledged += freed.flatten().count() as u64;
         self.first += u64::from(count);
         // Acknowledged SDs also leave the retransmission queue.
-        while self.again.first().is_some_and(|&place| place < self.first) {
-            self.again.pop_first();
+        while self.retransmissions.first().is_some_and(|&place| place < self.first) {
+            self.retransmissions.pop_first();
         }
     }
 
@@ -60,7 +60,7 @@ impl<P: Clone> TransmissionBuffer<P> {
         for offset in from..to.min(self.span()) {
             if self.slots[offset as usize].take().is_some() {
                 self.acknowledged += 1;
-                self.again.remove(&(self.first + u64::from(offset)));
+                self.retransmissions.remove(&(self.first + u64::from(offset)));
             }
         }
     }
@@ -72,7 +72,7 @@ impl<P: Clone> TransmissionBuffer<P> {
 
     /// Queues an SD for retransmission; returns false if it is queued already.
     pub fn request(&mut self, offset: u32) -> bool {
-        self.again.insert(self.first + u64::from(offset))
+        self.retransmissions.insert(self.first + u64::from(offset))
     }
 
     /// Returns the total number of acknowledged SDs, in order or not.
@@ -82,18 +82,18 @@ impl<P: Clone> TransmissionBuffer<P> {
 
     /// Returns true if a retransmission is queued.
     pub fn has_requests(&self) -> bool {
-        !self.again.is_empty()
+        !self.retransmissions.is_empty()
     }
 
     /// Returns the lowest SD to retransmit.
     pub fn requested(&self) -> Option<&P> {
-        let offset = (self.again.first()? - self.first) as usize;
+        let offset = (self.retransmissions.first()? - self.first) as usize;
         self.slots.get(offset)?.as_ref().map(|sent| &sent.mu)
     }
 
     /// Removes the lowest SD to retransmit from the queue; returns its offset from the first, and the message.
     pub fn take_request(&mut self, poll: SequenceNumber) -> Option<(u32, P)> {
-        let offset = (self.again.pop_first()? - self.first) as u32;
+        let offset = (self.retransmissions.pop_first()? - self.first) as u32;
         let sent = self.slots.get_mut(offset as usize)?.as_mut()?;
         sent.poll = poll;
         Some((offset, sent.mu.clone()))
@@ -102,26 +102,26 @@ impl<P: Clone> TransmissionBuffer<P> {
     /// Removes an SD from the buffer, for retrieval.
     pub fn retrieve(&mut self, offset: u32) -> Option<P> {
         let sent = self.slots.get_mut(offset as usize)?.take()?;
-        self.again.remove(&(self.first + u64::from(offset)));
+        self.retransmissions.remove(&(self.first + u64::from(offset)));
         Some(sent.mu)
     }
 
     /// Empties the retransmission queue.
     pub fn clear_requests(&mut self) {
-        self.again.clear();
+        self.retransmissions.clear();
     }
 
     pub fn clear(&mut self) {
         self.first += self.slots.len() as u64;
         self.slots.clear();
-        self.again.clear();
+        self.retransmissions.clear();
     }
 }
 
 impl<P: Hash> TransmissionBuffer<P> {
     /// Feeds `into` with the contents; positions are relative to the first SD, POLL numbers to `latest`.
     pub fn digest<H: Hasher>(&self, latest: SequenceNumber, into: &mut H) {
-        let Self { slots, first, again, acknowledged: _ } = self;
+        let Self { slots, first, retransmissions: again, acknowledged: _ } = self;
         hash_all(into, (slots.len(), again.len()));
         for slot in slots {
             hash_all(into, slot.as_ref().map(|SentSd { mu, poll }| (mu, latest.distance_from(*poll))));
@@ -137,18 +137,18 @@ impl<P: Hash> TransmissionBuffer<P> {
 pub(super) struct ReceiverBuffer<P> {
     messages: BTreeMap<u64, P>,
     /// Memory charged for the messages, in bytes, and its limit.
-    held: u64,
+    held_bytes: u64,
     pub memory: u64,
 }
 
 impl<P: Payload> ReceiverBuffer<P> {
     /// Creates a buffer without a limit.
     pub fn new() -> Self {
-        Self { messages: BTreeMap::new(), held: 0, memory: u64::MAX }
+        Self { messages: BTreeMap::new(), held_bytes: 0, memory: u64::MAX }
     }
 
     pub fn has_memory_for(&self, mu: &P) -> bool {
-        self.held.saturating_add(memory_charge(mu)) <= self.memory
+        self.held_bytes.saturating_add(memory_charge(mu)) <= self.memory
     }
 
     pub fn contains(&self, place: u64) -> bool {
@@ -156,15 +156,15 @@ impl<P: Payload> ReceiverBuffer<P> {
     }
 
     pub fn insert(&mut self, place: u64, mu: P) {
-        self.held += memory_charge(&mu);
+        self.held_bytes += memory_charge(&mu);
         if let Some(before) = self.messages.insert(place, mu) {
-            self.held -= memory_charge(&before);
+            self.held_bytes -= memory_charge(&before);
         }
     }
 
     pub fn remove(&mut self, place: u64) -> Option<P> {
         let mu = self.messages.remove(&place)?;
-        self.held -= memory_charge(&mu);
+        self.held_bytes -= memory_charge(&mu);
         Some(mu)
     }
 
@@ -174,12 +174,12 @@ impl<P: Payload> ReceiverBuffer<P> {
 
     pub fn clear(&mut self) {
         self.messages.clear();
-        self.held = 0;
+        self.held_bytes = 0;
     }
 
     /// Removes and returns all messages, lowest first.
     pub fn take(&mut self) -> BTreeMap<u64, P> {
-        self.held = 0;
+        self.held_bytes = 0;
         core::mem::take(&mut self.messages)
     }
 }

@@ -11,7 +11,7 @@ impl SequenceNumber {
     /// Size of the number space, 2^24.
     pub const MODULUS: u32 = 1 << 24;
     /// Half of the number space: a smaller difference means "later", a larger one "earlier".
-    pub const HALF: u32 = Self::MODULUS / 2;
+    pub const HALF_MODULUS: u32 = Self::MODULUS / 2;
     /// Number 0.
     pub const ZERO: Self = Self(0);
 
@@ -45,7 +45,7 @@ impl SequenceNumber {
     /// Returns true if this number is later than `other` by less than half of the number space.
     pub const fn is_later_than(self, other: Self) -> bool {
         let difference = self.distance_from(other);
-        difference > 0 && difference < Self::HALF
+        difference > 0 && difference < Self::HALF_MODULUS
     }
 }
 

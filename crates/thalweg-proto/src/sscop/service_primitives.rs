@@ -203,9 +203,9 @@ impl ErrorCode {
 
 /// Invalid frame: wrong length, wrong length for its type, or unknown type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Invalid;
+pub struct InvalidFrame;
 
-impl core::fmt::Display for Invalid {
+impl core::fmt::Display for InvalidFrame {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(
             "not a PDU of SSCOP: its length is wrong, or wrong for its type, or there is no such type",
@@ -213,7 +213,7 @@ impl core::fmt::Display for Invalid {
     }
 }
 
-impl core::error::Error for Invalid {}
+impl core::error::Error for InvalidFrame {}
 
 /// Refusal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             variables,
             window_was_open,
             queue,
-            sent,
+            transmission_buffer: sent,
             received,
             delivered,
             timers,
@@ -30,7 +30,7 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             paced: _,
             rate,
             stats: _,
-            waiting,
+            pending_outputs: waiting,
             unnumbered,
         } = self;
         let Variables { vt_s, vt_ps, vt_a, vt_pa, vt_ms, vt_pd, vt_cc, vt_sq, vr_r, vr_h, vr_mr, vr_sq } =
@@ -58,7 +58,7 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             sscop,
             segment: _,
             queue,
-            opened,
+            is_opened: opened,
             finishing,
             finished,
             writable,

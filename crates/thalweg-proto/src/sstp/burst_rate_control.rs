@@ -137,9 +137,9 @@ pub(super) struct BurstClock {
     spacing: Duration,
     resume: Resume,
     /// Start of the burst; `None` before the first.
-    began: Option<Time>,
+    start_time: Option<Time>,
     /// Packets sent in this burst.
-    sent: u32,
+    packets_sent: u32,
     /// Earliest time of the next packet at the peak rate.
     next: Time,
     /// A keep-alive packet was sent in this burst.
@@ -149,12 +149,12 @@ pub(super) struct BurstClock {
 impl BurstClock {
     pub fn new(spec: RateSpec, resume: Resume) -> Self {
         let spacing = spec.spacing();
-        Self { spec, spacing, resume, began: None, sent: 0, next: Time::ZERO, idled: false }
+        Self { spec, spacing, resume, start_time: None, packets_sent: 0, next: Time::ZERO, idled: false }
     }
 
     /// Feeds `into` with the state that determines departure times.
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        let Self { spec, spacing: _, resume, began, sent, next, idled } = self;
+        let Self { spec, spacing: _, resume, start_time: began, packets_sent: sent, next, idled } = self;
         let end = self.period_end();
         // Lateness within the slack does not slow the clock down. Larger values are equivalent, or are taken modulo the
         // period if the timer keeps running.
@@ -172,13 +172,13 @@ impl BurstClock {
 
     /// Returns the earliest start of the next burst.
     fn period_end(&self) -> Time {
-        self.began.map_or(Time::ZERO, |began| began + self.spec.period)
+        self.start_time.map_or(Time::ZERO, |began| began + self.spec.period)
     }
 
     /// Returns true if a late driver may still send the rest of the burst.
     fn is_behind(&self, now: Time) -> bool {
-        let may_be_late = self.spec.slack > self.spacing && self.began.is_some();
-        may_be_late && self.sent < self.spec.burst && now.since(self.next) < self.spec.slack
+        let may_be_late = self.spec.slack > self.spacing && self.start_time.is_some();
+        may_be_late && self.packets_sent < self.spec.burst && now.since(self.next) < self.spec.slack
     }
 
     /// Begins a new burst if one is due. The burst keeps its scheduled start if that is less than `slack` ago.
@@ -188,7 +188,7 @@ impl BurstClock {
             return;
         }
         let late = now.since(end);
-        self.began = Some(match (self.began, self.resume) {
+        self.start_time = Some(match (self.start_time, self.resume) {
             (None, _) => now,
             // The timer kept running.
             (Some(_), Resume::NextBurst) => {
@@ -200,7 +200,7 @@ impl BurstClock {
             (Some(_), Resume::AtOnce) => now,
         });
         // Gong and Parulkar 1992, section 3.3, steps 1 and 2: BT restarts, and TC is zero.
-        self.sent = 0;
+        self.packets_sent = 0;
         self.idled = false;
     }
 
@@ -210,7 +210,7 @@ impl BurstClock {
             self.turn(now, self.spec.slack);
         }
         // Gong and Parulkar 1992, section 3.3, step 3: TC < L.
-        if self.sent >= self.spec.burst {
+        if self.packets_sent >= self.spec.burst {
             return Err(self.period_end());
         }
         if self.next > now { Err(self.next) } else { Ok(()) }
@@ -218,7 +218,7 @@ impl BurstClock {
 
     /// Records a departure.
     pub fn on_departure(&mut self, now: Time) {
-        self.sent += 1;
+        self.packets_sent += 1;
         let late = now.since(self.next);
         self.next = if late < self.spec.slack { self.next } else { now } + self.spacing;
     }
@@ -230,16 +230,16 @@ impl BurstClock {
         if self.idled {
             return Err(self.period_end());
         }
-        if self.sent < self.spec.burst && self.next > now {
+        if self.packets_sent < self.spec.burst && self.next > now {
             return Err(self.next);
         }
-        if self.sent >= self.spec.burst {
+        if self.packets_sent >= self.spec.burst {
             return Err(self.period_end());
         }
         self.idled = true;
         if self.resume == Resume::NextBurst {
             // Gong and Parulkar 1992, section 3.3, step 3: the burst is over after a keep-alive packet.
-            self.sent = self.spec.burst;
+            self.packets_sent = self.spec.burst;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::{Data, Pdu, Position, Receiver, Report, Sender, wire};
 use crate::data_unit_numbers::{numbers_below, single_number_range, unwrap_number};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, SegmentStep, Wire, unpack_bytes};
+use crate::pdu::{COMPACT, CapturedBytes, CompactPdu, DataUnit, Packing, SegmentStep, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SegmentCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
@@ -129,9 +129,9 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         }
     }
 
-    fn captured(&self, connection: u32) -> Captured {
+    fn captured(&self, connection: u32) -> CapturedBytes {
         let (bytes, checksum) = wire::packet_framing(connection, self);
-        Captured { bytes, checksum: Some(checksum), port: PORT, includes_payload: false }
+        CapturedBytes { bytes, checksum: Some(checksum), port: PORT, includes_payload: false }
     }
 }
 
@@ -153,13 +153,14 @@ const FULL_FLAG: u8 = 2;
 const RESENT_FLAG: u8 = 4;
 const PACK: u8 = 8;
 
-impl Compact for Pdu<Length> {
+impl CompactPdu for Pdu<Length> {
     /// Data, and acceptance reports.
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let kind = |kind: u8| Packing::default().put([kind]);
         match *self {
             Self::Data(data) => {
-                let Data { shipment, segment, packet, last, full, resent, payload: Length(length) } = data;
+                let Data { shipment, segment, packet, last, is_full: full, resent, payload: Length(length) } =
+                    data;
                 let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
                 let shipment = shipment.to_le_bytes();
                 let number = kind(flag(last, LAST_FLAG) | flag(full, FULL_FLAG) | flag(resent, RESENT_FLAG))
@@ -188,7 +189,7 @@ impl Compact for Pdu<Length> {
             segment: half(5),
             packet: half(7),
             last: flags & LAST_FLAG != 0,
-            full: flags & FULL_FLAG != 0,
+            is_full: flags & FULL_FLAG != 0,
             resent: flags & RESENT_FLAG != 0,
             payload: Length(u32::from_le_bytes(unpack_bytes(&bytes, 9))),
         })
@@ -272,7 +273,7 @@ mod tests {
             segment: 2,
             packet: 5,
             last: false,
-            full: true,
+            is_full: true,
             resent: true,
             payload: Length(1),
         };

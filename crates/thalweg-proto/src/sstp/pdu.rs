@@ -33,7 +33,7 @@ pub struct Data<P> {
     /// True for the last packet of the segment.
     pub last: bool,
     /// True if the segment has the full number of packets; a segment that ends early has fewer.
-    pub full: bool,
+    pub is_full: bool,
     /// True for a retransmission.
     pub resent: bool,
     /// Application data of the packet.

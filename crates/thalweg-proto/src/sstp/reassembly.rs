@@ -24,7 +24,7 @@ struct Track<P> {
     is_full: bool,
     accepted: bool,
     /// Packets of the segment were discarded for lack of buffer, and the segment is not accepted.
-    refused: bool,
+    has_refused: bool,
     /// The segment was accepted, then discarded, and not accepted again.
     evicted: bool,
     /// The segment has been requested.
@@ -56,7 +56,7 @@ pub(super) enum Verdict {
 
 /// In-order item for the application: data, or a number of missing packets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Ready<P> {
+pub(super) enum OrderedItem<P> {
     Piece(P),
     Hole(u32),
 }
@@ -99,14 +99,14 @@ pub(super) struct Assembly<P> {
     /// Segments that were accepted, then discarded, and not requested since.
     evicted: BTreeSet<u64>,
     /// Number of unaccepted segments that had packets discarded.
-    refused: u32,
+    refused_segments: u32,
     /// No packet has been lost for so long that any discard must stem from an earlier discard.
     pub is_calm: bool,
-    pub ready: VecDeque<Ready<P>>,
+    pub ready_segments: VecDeque<OrderedItem<P>>,
     spare: Vec<Vec<Option<P>>>,
     /// Memory charged for packets and for the slots of undelivered segments, in bytes; together with the tracks at most
     /// `memory`.
-    kept: u64,
+    kept_bytes: u64,
     pub memory: u64,
     pub counts: Counts,
 }
@@ -124,11 +124,11 @@ impl<P: Payload> Assembly<P> {
             credit: 0,
             slots: BTreeSet::new(),
             evicted: BTreeSet::new(),
-            refused: 0,
+            refused_segments: 0,
             is_calm: false,
-            ready: VecDeque::new(),
+            ready_segments: VecDeque::new(),
             spare: Vec::new(),
-            kept: 0,
+            kept_bytes: 0,
             memory: u64::MAX,
             counts: Counts::default(),
             config,
@@ -159,7 +159,7 @@ impl<P: Payload> Assembly<P> {
 
     /// Returns the bytes held for undelivered segments, including reserved space.
     fn held(&self) -> u64 {
-        self.kept + self.tracks.len() as u64 * self.track_cost()
+        self.kept_bytes + self.tracks.len() as u64 * self.track_cost()
     }
 
     /// Returns true if there is memory for a packet. Only the segment to be delivered next may use all of it; others
@@ -201,7 +201,7 @@ impl<P: Payload> Assembly<P> {
                 is_known: false,
                 is_full: size == 1,
                 accepted: false,
-                refused: false,
+                has_refused: false,
                 evicted: false,
                 requested: false,
                 packets: Vec::new(),
@@ -212,7 +212,7 @@ impl<P: Payload> Assembly<P> {
     /// Untracks segments from `segment` on, down to the last one that has packets.
     pub fn retract(&mut self, segment: u64) {
         let is_untouched =
-            |track: &Track<P>| track.stored == 0 && !(track.accepted || track.evicted || track.refused);
+            |track: &Track<P>| track.stored == 0 && !(track.accepted || track.evicted || track.has_refused);
         while self.front() > segment && self.tracks.back().is_some_and(is_untouched) {
             self.tracks.pop_back();
         }
@@ -306,7 +306,7 @@ impl<P: Payload> Assembly<P> {
             self.take_slot(segment);
         }
         let bytes = u64::from(payload.len());
-        self.kept += memory_charge(&payload);
+        self.kept_bytes += memory_charge(&payload);
         if let Some(track) = self.track_mut(segment) {
             track.have.mark_received(u32::from(packet));
             track.stored += 1;
@@ -321,7 +321,7 @@ impl<P: Payload> Assembly<P> {
         let size = usize::from(self.config.segment_packets.max(1));
         let mut packets = self.spare.pop().unwrap_or_default();
         packets.resize(size, None);
-        self.kept += self.slot_cost();
+        self.kept_bytes += self.slot_cost();
         if let Some(track) = self.track_mut(segment) {
             track.packets = packets;
         }
@@ -333,7 +333,7 @@ impl<P: Payload> Assembly<P> {
     }
 
     fn free_slot(&mut self, segment: u64, mut packets: Vec<Option<P>>) {
-        self.kept -= self.slot_cost() + packets.iter().flatten().map(memory_charge).sum::<u64>();
+        self.kept_bytes -= self.slot_cost() + packets.iter().flatten().map(memory_charge).sum::<u64>();
         self.slots.remove(&segment);
         self.counts.buffered -= 1;
         packets.clear();
@@ -342,10 +342,10 @@ impl<P: Payload> Assembly<P> {
 
     fn refuse(&mut self, segment: u64) {
         if let Some(track) = self.track_mut(segment)
-            && !track.refused
+            && !track.has_refused
         {
-            track.refused = true;
-            self.refused += 1;
+            track.has_refused = true;
+            self.refused_segments += 1;
         }
     }
 
@@ -392,13 +392,17 @@ impl<P: Payload> Assembly<P> {
         let is_known = track.is_known || track.is_full;
         let is_tolerated = missing == 0 || is_known && missing <= tolerance.of(track.length);
         if !is_tolerated {
-            return if is_firm && is_slow && track.refused { Verdict::Waiting } else { Verdict::Incomplete };
+            return if is_firm && is_slow && track.has_refused {
+                Verdict::Waiting
+            } else {
+                Verdict::Incomplete
+            };
         }
         track.accepted = true;
         track.evicted = false;
-        let was_refused = core::mem::take(&mut track.refused);
+        let was_refused = core::mem::take(&mut track.has_refused);
         self.evicted.remove(&segment);
-        self.refused -= u32::from(was_refused);
+        self.refused_segments -= u32::from(was_refused);
         self.counts.segments += 1;
         self.counts.incomplete += u64::from(missing > 0);
         while self.tracks.front().is_some_and(|track| track.accepted) {
@@ -412,18 +416,18 @@ impl<P: Payload> Assembly<P> {
     fn deliver(&mut self) {
         let Some(mut track) = self.tracks.pop_front() else { return };
         let mut packets = core::mem::take(&mut track.packets);
-        self.kept -= packets.iter().flatten().map(memory_charge).sum::<u64>();
+        self.kept_bytes -= packets.iter().flatten().map(memory_charge).sum::<u64>();
         let mut bytes = 0;
         let mut hole = 0;
         for packet in packets.iter_mut().take(usize::from(track.length)) {
             match packet.take() {
                 Some(piece) => {
                     if hole > 0 {
-                        self.ready.push_back(Ready::Hole(core::mem::take(&mut hole)));
+                        self.ready_segments.push_back(OrderedItem::Hole(core::mem::take(&mut hole)));
                     }
                     bytes += u64::from(piece.len());
                     self.counts.delivered.packets += 1;
-                    self.ready.push_back(Ready::Piece(piece));
+                    self.ready_segments.push_back(OrderedItem::Piece(piece));
                 }
                 None => hole += 1,
             }
@@ -434,13 +438,13 @@ impl<P: Payload> Assembly<P> {
             hole = u32::from(track.length);
         } else {
             self.slots.remove(&self.expected);
-            self.kept -= self.slot_cost();
+            self.kept_bytes -= self.slot_cost();
             packets.clear();
             self.spare.push(packets);
             self.counts.buffered -= 1;
         }
         if hole > 0 {
-            self.ready.push_back(Ready::Hole(hole));
+            self.ready_segments.push_back(OrderedItem::Hole(hole));
         }
         self.counts.holes += u64::from(u32::from(track.length).saturating_sub(track.stored));
         self.expected += 1;
@@ -477,7 +481,7 @@ impl<P: Payload> Assembly<P> {
     fn advance(&mut self) -> bool {
         let before = self.high;
         let is_firm = self.config.acknowledgement == Acknowledgement::Firm;
-        let is_withheld = is_firm && self.is_calm && self.refused > 0;
+        let is_withheld = is_firm && self.is_calm && self.refused_segments > 0;
         if !is_withheld {
             // Gong and Parulkar 1992, section 3.4, step 2: R_h = max(R_h, R_l + W - 1).
             self.high = self.high.max(self.consumed + u64::from(self.window) - 1);
@@ -509,11 +513,11 @@ impl<P: Payload + Hash> Assembly<P> {
             credit,
             slots,
             evicted,
-            refused,
+            refused_segments: refused,
             is_calm,
-            ready,
+            ready_segments: ready,
             spare: _,
-            kept: _,
+            kept_bytes: _,
             memory: _,
             counts: _,
         } = self;

@@ -1,7 +1,7 @@
 //! SSTP receiver: gap detection, reports, acknowledgement of segments.
 
 use super::pdu::{expand_number, serial_distance};
-use super::reassembly::{Assembly, Ready, StoreOutcome, Verdict};
+use super::reassembly::{Assembly, OrderedItem, StoreOutcome, Verdict};
 use super::{Bitmap, Data, Pdu, Position, ReceiverConfig, Report, Request};
 use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
@@ -69,7 +69,7 @@ pub(super) enum Group {
 pub(super) struct PendingRequest {
     pub(super) segment: u64,
     pub(super) requested: Bitmap,
-    pub(super) at: Time,
+    pub(super) requested_at: Time,
 }
 
 /// Queued acknowledgement.
@@ -88,14 +88,14 @@ pub struct Receiver<P: Payload> {
     /// Next shipment number if the path keeps order.
     pub(super) next_shipment: u32,
     /// Out-of-order packets, in order of shipment; the packets before them are not yet considered lost.
-    pub(super) waiting: VecDeque<Data<P>>,
+    pub(super) out_of_order: VecDeque<Data<P>>,
     /// Keep-alive packets received since.
     pub(super) keep_alives_since: usize,
     pub(super) group: Group,
     /// Requests in order, which is also the order of the answers.
     pub(super) pending: VecDeque<PendingRequest>,
     /// Segments to request when the application has freed buffer space.
-    pub(super) held: BTreeSet<u64>,
+    pub(super) held_requests: BTreeSet<u64>,
     pub(super) replies: VecDeque<Reply>,
     pub(super) next_control: u32,
     /// Time of the last report, or of the last start of outstanding data.
@@ -114,11 +114,11 @@ impl<P: Payload> Receiver<P> {
             assembly: Assembly::new(Arc::clone(&config)),
             config,
             next_shipment: 0,
-            waiting: VecDeque::new(),
+            out_of_order: VecDeque::new(),
             keep_alives_since: 0,
             group: Group::Nothing,
             pending: VecDeque::new(),
-            held: BTreeSet::new(),
+            held_requests: BTreeSet::new(),
             replies: VecDeque::new(),
             next_control: 0,
             reported_at: Time::ZERO,
@@ -207,12 +207,12 @@ impl<P: Payload> Receiver<P> {
             self.on_shipment(now, data);
         } else {
             let shipment = data.shipment;
-            let at = self.waiting.partition_point(|other| serial_distance(other.shipment, shipment) < 0);
-            if self.waiting.get(at).is_some_and(|other| other.shipment == shipment) {
+            let at = self.out_of_order.partition_point(|other| serial_distance(other.shipment, shipment) < 0);
+            if self.out_of_order.get(at).is_some_and(|other| other.shipment == shipment) {
                 self.stats.duplicates += 1;
                 return;
             }
-            self.waiting.insert(at, data);
+            self.out_of_order.insert(at, data);
         }
         self.take_waiting(now);
     }
@@ -220,11 +220,12 @@ impl<P: Payload> Receiver<P> {
     /// Processes held packets in order, and declares a missing packet lost once enough later packets have arrived.
     fn take_waiting(&mut self, now: Time) {
         let max = self.max_reordering();
-        while let Some(first) = self.waiting.front() {
-            if first.shipment != self.next_shipment && self.waiting.len() + self.keep_alives_since <= max {
+        while let Some(first) = self.out_of_order.front() {
+            if first.shipment != self.next_shipment && self.out_of_order.len() + self.keep_alives_since <= max
+            {
                 return;
             }
-            let Some(first) = self.waiting.pop_front() else { return };
+            let Some(first) = self.out_of_order.pop_front() else { return };
             if serial_distance(first.shipment, self.next_shipment) < 0 {
                 self.on_late(now, first);
             } else {
@@ -267,7 +268,7 @@ impl<P: Payload> Receiver<P> {
         if data.last {
             self.assembly.end(segment, data.packet);
         }
-        if data.full {
+        if data.is_full {
             self.assembly.fill(segment);
         }
         let stored = self.assembly.store(segment, data.packet, data.payload);
@@ -441,12 +442,12 @@ impl<P: Payload> Receiver<P> {
         match self.assembly.check(segment) {
             Verdict::AlreadyAccepted => {}
             Verdict::Accepted => {
-                self.held.remove(&segment);
+                self.held_requests.remove(&segment);
                 self.reply(Reply::Pack(segment));
             }
             Verdict::Incomplete => self.request(now, segment),
             Verdict::Waiting => {
-                self.held.insert(segment);
+                self.held_requests.insert(segment);
             }
         }
     }
@@ -457,7 +458,7 @@ impl<P: Payload> Receiver<P> {
             return;
         };
         self.assembly.set_requested(segment, true);
-        self.pending.push_back(PendingRequest { segment, requested, at: now });
+        self.pending.push_back(PendingRequest { segment, requested, requested_at: now });
         self.stats.requests += 1;
         self.reply(Reply::Snak(segment));
     }
@@ -493,9 +494,9 @@ impl<P: Payload> Receiver<P> {
             return;
         }
         if distance >= 0 {
-            if distance > 0 || !self.waiting.is_empty() {
+            if distance > 0 || !self.out_of_order.is_empty() {
                 self.keep_alives_since += 1;
-                if self.waiting.len() + self.keep_alives_since <= self.max_reordering() {
+                if self.out_of_order.len() + self.keep_alives_since <= self.max_reordering() {
                     return;
                 }
                 self.take_waiting(now);
@@ -552,14 +553,15 @@ impl<P: Payload> Receiver<P> {
         self.assembly.retract(begun);
         let front = self.assembly.front();
         self.pending.retain(|pending| pending.segment < front);
-        self.held.retain(|&segment| segment < front);
+        self.held_requests.retain(|&segment| segment < front);
     }
 
     fn on_consumed(&mut self, now: Time, bytes: u64) {
         let moved = self.assembly.consume(bytes);
-        while let Some(&segment) = self.held.first().filter(|&&segment| self.assembly.has_free_slot(segment))
+        while let Some(&segment) =
+            self.held_requests.first().filter(|&&segment| self.assembly.has_free_slot(segment))
         {
-            self.held.remove(&segment);
+            self.held_requests.remove(&segment);
             self.request(now, segment);
         }
         if moved && self.replies.is_empty() {
@@ -571,8 +573,10 @@ impl<P: Payload> Receiver<P> {
     fn deadlines(&self) -> (Time, Time) {
         let state = if self.assembly.is_incomplete() { self.reported_at + self.repeat() } else { Time::MAX };
         let request_timeout = self.repeat() + self.repeat();
-        let request =
-            self.pending.front().map_or(Time::MAX, |first| first.at.max(self.answered_at) + request_timeout);
+        let request = self
+            .pending
+            .front()
+            .map_or(Time::MAX, |first| first.requested_at.max(self.answered_at) + request_timeout);
         (state, request)
     }
 
@@ -588,7 +592,7 @@ impl<P: Payload> Receiver<P> {
         });
         self.answered_at = now;
         for at in 0..self.pending.len() {
-            self.pending[at].at = now;
+            self.pending[at].requested_at = now;
             let segment = self.pending[at].segment;
             self.stats.requests += 1;
             self.reply(Reply::Snak(segment));
@@ -647,9 +651,9 @@ impl<P: Payload> Engine for Receiver<P> {
     }
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
-        match self.assembly.ready.pop_front() {
-            Some(Ready::Piece(piece)) => return Output::Event(Event::Delivered(piece)),
-            Some(Ready::Hole(packets)) => return Output::Event(Event::Hole { packets }),
+        match self.assembly.ready_segments.pop_front() {
+            Some(OrderedItem::Piece(piece)) => return Output::Event(Event::Delivered(piece)),
+            Some(OrderedItem::Hole(packets)) => return Output::Event(Event::Hole { packets }),
             None => {}
         }
         let (_, request) = self.deadlines();

@@ -89,11 +89,11 @@ pub(super) struct Record<P> {
     pub(super) complete: bool,
     pub(super) accepted: bool,
     /// Bitmap of the packets to retransmit.
-    pub(super) wanted: Bitmap,
+    pub(super) requested_packets: Bitmap,
     pub(super) queued: bool,
     pub(super) resent: bool,
     /// Time of the first transmission of the first packet.
-    pub(super) began: Time,
+    pub(super) first_sent: Time,
     /// Time of the last transmission of the last packet.
     pub(super) shipped: Time,
 }
@@ -263,7 +263,7 @@ impl<P: Payload> Sender<P> {
         record.accepted = true;
         // Karn's rule: only a segment sent once yields a sample, since the report would be ambiguous otherwise.
         let sample = (!record.resent).then(|| now.since(record.shipped));
-        let began = record.began;
+        let began = record.first_sent;
         if !soft {
             let packets = core::mem::take(&mut record.packets);
             self.count_delay(now.since(began));
@@ -305,7 +305,7 @@ impl<P: Payload> Sender<P> {
             }
             let Some(record) = self.records.pop_front() else { return };
             if self.config.soft || !record.accepted {
-                self.count_delay(now.since(record.began));
+                self.count_delay(now.since(record.first_sent));
             }
             self.recycle(record.packets);
             if self.group == Some(Group::Resend(self.low)) {
@@ -331,7 +331,7 @@ impl<P: Payload> Sender<P> {
             return;
         };
         if record.queued {
-            record.wanted.mark_missing(&request.bitmap);
+            record.requested_packets.mark_missing(&request.bitmap);
             return;
         }
         // Packets sent less than a round trip ago cannot be missed yet: the receiver is repeating a request.
@@ -341,8 +341,8 @@ impl<P: Payload> Sender<P> {
             return;
         }
         let count = record.packets.len() as u32;
-        record.wanted.mark_missing(&request.bitmap);
-        if record.wanted.first_missing(0).is_none_or(|first| first >= count) {
+        record.requested_packets.mark_missing(&request.bitmap);
+        if record.requested_packets.first_missing(0).is_none_or(|first| first >= count) {
             self.stats.refused += 1;
             return;
         }
@@ -403,10 +403,10 @@ impl<P: Payload> Sender<P> {
                 packets,
                 complete: false,
                 accepted: false,
-                wanted: Bitmap::from_bytes(&[]),
+                requested_packets: Bitmap::from_bytes(&[]),
                 queued: false,
                 resent: false,
-                began: now,
+                first_sent: now,
                 shipped: now,
             });
             self.stats.buffered += 1;
@@ -421,7 +421,7 @@ impl<P: Payload> Sender<P> {
         let last = drained || packet + 1 >= size;
         record.complete = last;
         if last {
-            record.wanted = all_received_bitmap(record.packets.len() as u16);
+            record.requested_packets = all_received_bitmap(record.packets.len() as u16);
         }
         // The backlog fills the segment, regardless of later writes.
         let following = u64::from(size - 1 - packet);
@@ -436,7 +436,7 @@ impl<P: Payload> Sender<P> {
             segment: segment as u16,
             packet,
             last,
-            full,
+            is_full: full,
             resent: false,
             payload,
         })
@@ -445,15 +445,15 @@ impl<P: Payload> Sender<P> {
     fn retransmit_segment(&mut self, now: Time, segment: u64) -> Option<Data<P>> {
         let (shipment, size) = (self.next_shipment, u32::from(self.config.segment_packets.max(1)));
         let record = self.record(segment)?;
-        let packet = record.wanted.first_missing(0)?;
+        let packet = record.requested_packets.first_missing(0)?;
         let payload = record.packets.get(packet as usize)?.clone();
-        record.wanted.mark_received(packet);
+        record.requested_packets.mark_received(packet);
         record.shipped = now;
         record.resent = true;
         let count = record.packets.len() as u32;
         let last = packet + 1 == count;
-        if record.wanted.first_missing(packet).is_none_or(|next| next >= count) {
-            record.wanted = all_received_bitmap(count as u16);
+        if record.requested_packets.first_missing(packet).is_none_or(|next| next >= count) {
+            record.requested_packets = all_received_bitmap(count as u16);
             self.group = None;
         }
         self.stats.common.retransmissions += 1;
@@ -462,7 +462,7 @@ impl<P: Payload> Sender<P> {
             segment: segment as u16,
             packet: packet as u16,
             last,
-            full: count == size,
+            is_full: count == size,
             resent: true,
             payload,
         })
@@ -476,7 +476,7 @@ impl<P: Payload> Sender<P> {
             && let Some(record) = self.record(segment)
         {
             record.complete = true;
-            record.wanted = all_received_bitmap(record.packets.len() as u16);
+            record.requested_packets = all_received_bitmap(record.packets.len() as u16);
         }
     }
 

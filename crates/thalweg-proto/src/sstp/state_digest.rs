@@ -36,7 +36,17 @@ impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
         clock.digest(now, into);
         hash_all(into, (queue, origin.segment(*low), origin.segment(*high), records.len(), resends.len()));
         let min_rtt = stats.common.min_rtt.unwrap_or(Duration::MAX);
-        for Record { packets, complete, accepted, wanted, queued, resent, began: _, shipped } in records {
+        for Record {
+            packets,
+            complete,
+            accepted,
+            requested_packets: wanted,
+            queued,
+            resent,
+            first_sent: _,
+            shipped,
+        } in records
+        {
             // Ages beyond the minimum round-trip time are equivalent: no request is early, no sample shorter. Data
             // released for good has no age.
             let is_gone = *accepted && !config.soft;
@@ -70,11 +80,11 @@ impl<P: Payload + Hash> Receiver<P> {
             config,
             assembly,
             next_shipment,
-            waiting,
+            out_of_order: waiting,
             keep_alives_since,
             group,
             pending,
-            held,
+            held_requests: held,
             replies,
             next_control,
             reported_at,
@@ -96,7 +106,7 @@ impl<P: Payload + Hash> Receiver<P> {
             }
         }
         let request_timeout = self.repeat() + self.repeat();
-        for PendingRequest { segment, requested, at } in pending {
+        for PendingRequest { segment, requested, requested_at: at } in pending {
             let age = now.since((*at).max(*answered_at)).min(request_timeout);
             hash_all(into, (origin.segment(*segment), requested, age));
         }

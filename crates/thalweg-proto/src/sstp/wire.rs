@@ -75,7 +75,7 @@ pub fn packet_framing<P: Payload>(connection: u32, pdu: &Pdu<P>) -> (Vec<u8>, [u
 fn put_header<P: Payload>(connection: u32, pdu: &Pdu<P>, bytes: &mut Vec<u8>) {
     bytes.extend(connection.to_be_bytes());
     let (kind, flags) = match pdu {
-        Pdu::Data(Data { last, resent, full, .. }) => (
+        Pdu::Data(Data { last, resent, is_full: full, .. }) => (
             0u16,
             (u8::from(*last) * LAST_FLAG) | (u8::from(*resent) * RESENT_FLAG) | (u8::from(*full) * FULL_FLAG),
         ),
@@ -156,7 +156,7 @@ pub fn decode(packet: &Slice) -> Result<(u32, Pdu<Slice>), DecodeError> {
             segment: position.segment,
             packet: position.packet,
             last: flags & LAST_FLAG != 0,
-            full: flags & FULL_FLAG != 0,
+            is_full: flags & FULL_FLAG != 0,
             resent: flags & RESENT_FLAG != 0,
             payload: packet.slice(FIXED_BYTES as u32, body.len() as u32),
         }),
@@ -210,7 +210,7 @@ mod tests {
             segment: 2,
             packet: 3,
             last,
-            full: !last,
+            is_full: !last,
             resent: false,
             payload: Slice::new(payload),
         })

@@ -25,7 +25,7 @@ pub struct ContractViolation {
     /// Kind of component.
     pub component: ComponentKind,
     /// Name of the component.
-    pub by: &'static str,
+    pub name: &'static str,
     /// Kind of violation.
     pub kind: ViolationKind,
 }
@@ -36,7 +36,7 @@ impl fmt::Display for ContractViolation {
             ComponentKind::Controller => "controller",
             ComponentKind::Engine => "engine",
         };
-        write!(f, "the {component} `{}` {}", self.by, self.kind.in_words())
+        write!(f, "the {component} `{}` {}", self.name, self.kind.in_words())
     }
 }
 

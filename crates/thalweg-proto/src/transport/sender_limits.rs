@@ -81,10 +81,10 @@ enum AckWait {
 #[derive(Clone, Debug, Default)]
 pub struct LimitClock {
     now: Option<Limit>,
-    since: Time,
+    limited_since: Time,
     wait: AckWait,
-    /// Time per limit, without the time since `since`.
-    held: [Duration; Limit::COUNT],
+    /// Time per limit, without the time since `limited_since`.
+    time_by_limit: [Duration; Limit::COUNT],
 }
 
 impl LimitClock {
@@ -106,9 +106,9 @@ impl LimitClock {
     /// Adds the time since the last change to the limit that applied then.
     fn add_elapsed(&mut self, now: Time) {
         if let Some(limit) = self.current() {
-            self.held[limit.index()] += now.since(self.since);
+            self.time_by_limit[limit.index()] += now.since(self.limited_since);
         }
-        self.since = now;
+        self.limited_since = now;
     }
 
     /// Sets the limit that applies from `now` on, if any.
@@ -125,7 +125,7 @@ impl LimitClock {
     /// received, counts as waiting for the timer, and so does the time until the next packet is received.
     pub fn expire(&mut self, now: Time, progress: Time) {
         if self.now.is_some() {
-            self.add_elapsed(progress.clamp(self.since, now));
+            self.add_elapsed(progress.clamp(self.limited_since, now));
         }
         self.wait = AckWait::Silence;
         self.add_elapsed(now);
@@ -162,9 +162,9 @@ impl LimitClock {
 
     /// Returns the time during which each of [`Limit::ALL`] has held the sender back, up to `now`.
     pub fn held(&self, now: Time) -> [Duration; Limit::COUNT] {
-        let mut held = self.held;
+        let mut held = self.time_by_limit;
         if let Some(limit) = self.current() {
-            held[limit.index()] += now.since(self.since);
+            held[limit.index()] += now.since(self.limited_since);
         }
         held
     }

@@ -390,7 +390,7 @@ impl<P: Payload, C: ConfigureController> Engine for ExternalSender<P, C> {
         let by = self.controller.name();
         Output::Event(Event::Failed(Failure::ContractViolation(ContractViolation {
             component: ComponentKind::Controller,
-            by,
+            name: by,
             kind,
         })))
     }

@@ -11,14 +11,14 @@ pub(super) struct Pause {
     config: PauseConfig,
     is_on: bool,
     /// Stop time of the timer, or its last restart, while it is stopped.
-    since: Time,
+    stopped_at: Time,
     /// The pause is over, but the sender waits for the next acknowledgement or timer expiry.
     waits: bool,
 }
 
 impl Pause {
     pub(super) const fn new(config: PauseConfig) -> Self {
-        Self { config, is_on: false, since: Time::ZERO, waits: false }
+        Self { config, is_on: false, stopped_at: Time::ZERO, waits: false }
     }
 
     pub(super) const fn is_on(&self) -> bool {
@@ -43,7 +43,7 @@ impl Pause {
     pub(super) const fn begin(&mut self, now: Time) {
         if !self.is_on {
             self.is_on = true;
-            self.since = now;
+            self.stopped_at = now;
         }
     }
 
@@ -55,12 +55,12 @@ impl Pause {
         let timer_was_stopped = !self.retransmission_timer_runs() && timer < Time::MAX;
         self.is_on = false;
         self.waits = self.config.waits_for_timer && is_outstanding;
-        if timer_was_stopped { timer + now.since(self.since) } else { timer }
+        if timer_was_stopped { timer + now.since(self.stopped_at) } else { timer }
     }
 
     /// Records a restart of the timer.
     pub(super) const fn note_timer_restart(&mut self, now: Time) {
-        self.since = now;
+        self.stopped_at = now;
     }
 
     /// Handles an acknowledgement or a timer expiry: ends the wait after a pause.
@@ -71,7 +71,7 @@ impl Pause {
 
 impl Digest for Pause {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        let Self { config: _, is_on, since, waits } = self;
+        let Self { config: _, is_on, stopped_at: since, waits } = self;
         // The restart time matters only while the timer is stopped.
         hash_all(into, (is_on, waits, (!self.retransmission_timer_runs()).then(|| now.since(*since))));
     }

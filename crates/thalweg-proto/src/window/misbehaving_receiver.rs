@@ -28,7 +28,7 @@ impl Misbehaviour {
 }
 
 /// Acknowledgements per divided segment.
-const PARTS: u64 = 8;
+const ACKS_PER_SEGMENT: u64 = 8;
 /// Additional acknowledgements of a segment.
 pub(super) const REPEATED_ACKS: u32 = 3;
 /// Segments acknowledged before their arrival.
@@ -57,15 +57,15 @@ impl<P: Payload> Misbehaving<P> {
         let before = self.extra_acks.len();
         match self.how {
             Misbehaviour::DividesAcks => {
-                let part = |number: u64| from + (to - from) * number / PARTS;
-                self.extra_acks.extend((1..PARTS).map(part).filter(|at| *at > from));
+                let part = |number: u64| from + (to - from) * number / ACKS_PER_SEGMENT;
+                self.extra_acks.extend((1..ACKS_PER_SEGMENT).map(part).filter(|at| *at > from));
             }
             Misbehaviour::Optimistic => {
                 self.extra_acks.push_back(to.saturating_add(OPTIMISTIC_SEGMENTS * segment));
             }
             Misbehaviour::RepeatsAcks | Misbehaviour::ConcealsLoss | Misbehaviour::ConcealsMarks => {}
         }
-        // At most `PARTS`.
+        // At most `ACKS_PER_SEGMENT`.
         (self.extra_acks.len() - before) as u32
     }
 }

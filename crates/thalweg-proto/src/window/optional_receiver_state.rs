@@ -8,7 +8,7 @@ use crate::payload::Payload;
 
 /// Rarely used state of a receiver.
 #[derive(Clone, Debug)]
-pub(super) struct Special<P: Payload> {
+pub(super) struct OptionalState<P: Payload> {
     /// LEDBAT++ at the receiver, as a second limit of the advertised window.
     pub background: Option<Background>,
     /// State of a misbehaving receiver.
@@ -17,7 +17,7 @@ pub(super) struct Special<P: Payload> {
     pub unreported: Unreported,
 }
 
-impl<P: Payload> Special<P> {
+impl<P: Payload> OptionalState<P> {
     /// Creates the state that the configuration needs, if any.
     pub fn new(config: &ReceiverConfig) -> Option<Box<Self>> {
         let background = config.background.as_ref().map(Background::new);
@@ -27,7 +27,7 @@ impl<P: Payload> Special<P> {
     }
 }
 
-impl<P: Payload> Default for Special<P> {
+impl<P: Payload> Default for OptionalState<P> {
     fn default() -> Self {
         Self { background: None, misbehaving: None, unreported: Unreported::default() }
     }

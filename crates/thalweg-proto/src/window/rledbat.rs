@@ -28,7 +28,7 @@ pub(super) struct Background {
     round_trip: Option<Duration>,
     /// An advertised window edge, and the time of the advertisement beyond it.
     edge: Option<(u64, Time)>,
-    lost: Time,
+    last_loss: Time,
 }
 
 impl Background {
@@ -39,7 +39,7 @@ impl Background {
             reference: None,
             round_trip: None,
             edge: None,
-            lost: Time::ZERO,
+            last_loss: Time::ZERO,
         }
     }
 
@@ -85,8 +85,8 @@ impl Background {
         };
         if is_repeated {
             // At most once per round trip.
-            if now.since(self.lost) >= rtt {
-                self.lost = now;
+            if now.since(self.last_loss) >= rtt {
+                self.last_loss = now;
                 let sent_at = Time::ZERO + now.since(Time::ZERO).saturating_sub(rtt);
                 self.control.on_loss(&LossSample {
                     connection,

@@ -48,7 +48,7 @@ pub(super) struct Scoreboard<P: Payload, I> {
     sacked: Ranges,
     in_flight: u32,
     in_flight_bytes: u64,
-    lost: u32,
+    lost_segments: u32,
     /// Number of segments declared lost so far; it wraps.
     losses: u32,
     /// Consecutive acknowledgements with at most a quarter of the record capacity in use.
@@ -91,7 +91,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             sacked: Ranges::default(),
             in_flight: 0,
             in_flight_bytes: 0,
-            lost: 0,
+            lost_segments: 0,
             losses: 0,
             oversized: 0,
             lost_from: 0,
@@ -149,7 +149,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Returns the number of selectively acknowledged segments.
     pub fn sacked(&self) -> u32 {
-        self.len().saturating_sub(self.in_flight + self.lost)
+        self.len().saturating_sub(self.in_flight + self.lost_segments)
     }
 
     /// Returns the number of selectively acknowledged bytes.
@@ -160,7 +160,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Returns the number of segments that wait for retransmission.
     pub fn lost(&self) -> u32 {
-        self.lost
+        self.lost_segments
     }
 
     /// Returns the number of segments declared lost so far; it wraps.
@@ -275,7 +275,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
                 self.in_flight -= 1;
                 self.in_flight_bytes -= bytes;
             }
-            SegmentState::Lost => self.lost -= 1,
+            SegmentState::Lost => self.lost_segments -= 1,
             SegmentState::Sacked => {}
         }
         match to {
@@ -284,7 +284,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
                 self.in_flight_bytes += bytes;
             }
             SegmentState::Lost => {
-                self.lost += 1;
+                self.lost_segments += 1;
                 self.losses = self.losses.wrapping_add(1);
                 self.lost_from = self.lost_from.min(record.start);
             }
@@ -323,7 +323,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
                     self.in_flight -= 1;
                     self.in_flight_bytes -= bytes;
                 }
-                SegmentState::Lost => self.lost -= 1,
+                SegmentState::Lost => self.lost_segments -= 1,
                 SegmentState::Sacked => continue,
             }
             delivered(&record);
@@ -510,7 +510,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Returns the index of the first lost segment.
     fn first_lost(&mut self) -> Option<usize> {
-        if self.lost == 0 {
+        if self.lost_segments == 0 {
             return None;
         }
         // RFC 6675, section 4, NextSeg, rule 1: the lowest first, as it delays the delivery of all others.
@@ -558,7 +558,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         let payload = P::restore(&kept.payload, length);
         let rest = kept.split(at, payload.slice(0, at).keep(), payload.slice(at, length).keep());
         self.records.insert(index + 1, rest);
-        self.lost += 1;
+        self.lost_segments += 1;
     }
 }
 

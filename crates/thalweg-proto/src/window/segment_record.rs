@@ -50,7 +50,7 @@ const BITS_BELOW_START: u32 = 12;
 const RETRANSMISSIONS: u32 = 4;
 const REPAIR: u32 = 2;
 /// Mask of the start's bits. They cover 4.5 PB, more than can be outstanding, so the full position can be restored.
-const STARTS: u64 = u64::MAX >> BITS_BELOW_START;
+const START_MASK: u64 = u64::MAX >> BITS_BELOW_START;
 
 /// A stored segment: 16 bytes where the payload is only a length. It ends where the next one starts.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl<P: Payload, I> StoredSegment<P, I> {
     /// Returns the start, which is at least `position`.
     #[inline]
     pub fn start(&self, position: u64) -> u64 {
-        position - (position.wrapping_sub(self.packed >> BITS_BELOW_START) & STARTS)
+        position - (position.wrapping_sub(self.packed >> BITS_BELOW_START) & START_MASK)
     }
 
     /// Unpacks the record, for a segment that starts at `start` and ends at `end`.

@@ -73,7 +73,7 @@ fn new_reno_follows_its_equations() {
 /// for CUBIC; losses and slow start are unchanged. At the end of slow start another factor may apply.
 #[test]
 fn marks_and_the_end_of_slow_start_have_separate_decrease_factors() {
-    let cut = |initial_ssthresh, ecn_beta, slow_start_beta, kind| {
+    let window_decrease = |initial_ssthresh, ecn_beta, slow_start_beta, kind| {
         let (initial_window, slow_start_exit) = (100.0, Default::default());
         let reno =
             NewRenoConfig { initial_window, initial_ssthresh, slow_start_exit, ecn_beta, slow_start_beta };
@@ -94,15 +94,15 @@ fn marks_and_the_end_of_slow_start_have_separate_decrease_factors() {
     };
     use LossKind::{Detected, Mark, Timeout};
     // In congestion avoidance.
-    assert_eq!(cut(50.0, None, None, Mark), [50.0, 70.0]);
-    assert_eq!(cut(50.0, Some(0.8), None, Mark), [80.0, 85.0]);
-    assert_eq!(cut(50.0, Some(0.8), Some(0.3), Mark), [80.0, 85.0]);
-    assert_eq!(cut(50.0, Some(0.8), Some(0.3), Detected), [50.0, 70.0]);
+    assert_eq!(window_decrease(50.0, None, None, Mark), [50.0, 70.0]);
+    assert_eq!(window_decrease(50.0, Some(0.8), None, Mark), [80.0, 85.0]);
+    assert_eq!(window_decrease(50.0, Some(0.8), Some(0.3), Mark), [80.0, 85.0]);
+    assert_eq!(window_decrease(50.0, Some(0.8), Some(0.3), Detected), [50.0, 70.0]);
     // In slow start.
-    assert_eq!(cut(1e9, Some(0.8), None, Mark), [50.0, 70.0]);
-    assert_eq!(cut(1e9, Some(0.8), Some(0.3), Mark), [30.0, 30.0]);
-    assert_eq!(cut(1e9, None, Some(0.6), Detected), [60.0, 60.0]);
-    assert_eq!(cut(1e9, None, Some(0.6), Timeout), [50.0, 70.0]);
+    assert_eq!(window_decrease(1e9, Some(0.8), None, Mark), [50.0, 70.0]);
+    assert_eq!(window_decrease(1e9, Some(0.8), Some(0.3), Mark), [30.0, 30.0]);
+    assert_eq!(window_decrease(1e9, None, Some(0.6), Detected), [60.0, 60.0]);
+    assert_eq!(window_decrease(1e9, None, Some(0.6), Timeout), [50.0, 70.0]);
 }
 
 /// Jacobson 1988, sections 1 and 3: slow start to half the window, then one segment per window; any loss restarts it.

@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::adaptive_ack;
-use thalweg_proto::congestion::{FixedConfig, LedbatPlusPlusConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedWindowConfig, LedbatPlusPlusConfig, NewRenoConfig};
 use thalweg_proto::datagram::{self, Sink, Source, SourceConfig};
 use thalweg_proto::handshake::{Listener, Opener};
 use thalweg_proto::media;
@@ -636,7 +636,7 @@ proptest! {
         config in sender_config(),
         acks in prop::collection::vec(ack(), 500),
     ) {
-        let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&ControllerConfig::Fixed(FixedConfig { window: 1e9 }), None));
+        let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&ControllerConfig::Fixed(FixedWindowConfig { window: 1e9 }), None));
         sender.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
         for (round, ack) in (0..).zip(acks) {
             let now = Time::from_picos(round << 38);

@@ -3,9 +3,9 @@
 use crate::ack_samples::{ack, acks, connection, loss};
 use thalweg_proto::congestion::{
     AckSample, Bbn, BbnConfig, ConnectionState, Controller, DecBit, DecBitConfig, Decision, FeedbackKind,
-    FeedbackSample, FixedConfig, Growth, LossKind, RouterSelection, Seif, SeifConfig, SeifState, SentSample,
-    Signals, SlowStart, SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSIncrease,
-    TriSMode,
+    FeedbackSample, FixedWindowConfig, Growth, LossKind, RouterSelection, Seif, SeifConfig, SeifState,
+    SentSample, Signals, SlowStart, SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig,
+    TriSIncrease, TriSMode,
 };
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Duration, Rate};
@@ -156,9 +156,9 @@ fn seif_follows_the_queue_with_most_messages() {
             .filter(|_| {
                 let before = seif.decision().window;
                 seif.on_feedback(&message(queue));
-                let cut = seif.decision().window < before;
+                let is_reduced = seif.decision().window < before;
                 acks(&mut seif, 200, &ack(0));
-                cut
+                is_reduced
             })
             .count()
     };
@@ -480,7 +480,7 @@ fn each_scheme_selects_its_router_feedback() {
         ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks_per_quench: 10 }).feedback(),
         Some(FeedbackKind::SourceQuench)
     );
-    assert_eq!(ControllerConfig::Fixed(FixedConfig { window }).feedback(), None);
+    assert_eq!(ControllerConfig::Fixed(FixedWindowConfig { window }).feedback(), None);
     // A scheme that does not depend on feedback uses it too, but does not require routers to send it.
     let thalweg = ControllerConfig::from(thalweg_proto::congestion::ThalwegConfig::default());
     assert_eq!((thalweg.feedback(), thalweg.needs_feedback()), (Some(FeedbackKind::Seif), false));

@@ -126,14 +126,14 @@ fn the_first_growth_is_five_percent_of_a_round_trip() {
     let grown = cubic.decision().window - exit;
     assert!((49.9..51.0).contains(&grown), "{grown}");
     cubic.on_loss(&loss(LossKind::Detected, 1100));
-    let cut = cubic.decision().window;
+    let reduced_window = cubic.decision().window;
     acks(&mut cubic, 100, &slow);
-    let grown = cubic.decision().window - cut;
+    let grown = cubic.decision().window - reduced_window;
     // The curve has just begun: a round trip closes a tenth of the distance to the maximum.
     let curve = |t: f64| {
-        let k = ((exit + 50.0 - cut) / 0.4).cbrt();
+        let k = ((exit + 50.0 - reduced_window) / 0.4).cbrt();
         0.4 * (t - k).powi(3) + exit + 50.0
     };
-    let max = (curve(0.1) - cut) / cut * 100.0 + 1.0;
+    let max = (curve(0.1) - reduced_window) / reduced_window * 100.0 + 1.0;
     assert!(grown <= max && grown < 4.0, "{grown}, {max}");
 }

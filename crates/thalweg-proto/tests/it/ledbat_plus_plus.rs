@@ -165,25 +165,25 @@ fn slowdowns_take_a_tenth_of_the_time() {
     let mut flow = Flow::new(&config);
     flow.round(MS(120));
     let left = flow.now;
-    let mut began = Vec::new();
-    let mut ended = Vec::new();
+    let mut start_times = Vec::new();
+    let mut end_times = Vec::new();
     let mut still = Duration::ZERO;
     let mut before = flow.window();
     for _ in 0..2000 {
-        if ended.len() == 4 {
+        if end_times.len() == 4 {
             break;
         }
         let slowed = flow.controller.is_slowed_down();
         flow.round(MS(120));
         match (slowed, flow.controller.is_slowed_down()) {
             (false, true) => {
-                began.push(flow.now);
+                start_times.push(flow.now);
                 assert_eq!(flow.window(), 2.0);
                 assert!((flow.ssthresh() - before).abs() < 3.0, "{} for {before}", flow.ssthresh());
                 still = Duration::ZERO;
             }
             (true, false) => {
-                ended.push(flow.now);
+                end_times.push(flow.now);
                 assert!(flow.window() > flow.ssthresh() - 1.0);
                 assert!((MS(120)..=MS(360)).contains(&still), "{still}");
             }
@@ -194,9 +194,10 @@ fn slowdowns_take_a_tenth_of_the_time() {
             before = flow.window();
         }
     }
-    assert!((MS(120)..=MS(360)).contains(&began[0].since(left)), "{}", began[0].since(left));
+    assert!((MS(120)..=MS(360)).contains(&start_times[0].since(left)), "{}", start_times[0].since(left));
     for index in 0..3 {
-        let (took, interval) = (ended[index].since(began[index]), began[index + 1].since(ended[index]));
+        let (took, interval) =
+            (end_times[index].since(start_times[index]), start_times[index + 1].since(end_times[index]));
         let ratio = interval.as_secs_f64() / took.as_secs_f64();
         assert!((7.5..11.0).contains(&ratio), "{took}, then {interval}");
     }

@@ -245,8 +245,8 @@ fn a_loss_halves_together_with_the_marks_of_its_round() {
     // Beyond the flight of the last reduction.
     let sample = flow.sample(64, 10, 1);
     flow.controller.on_ack(&sample, ());
-    let cut = flow.controller.window();
-    assert!(cut < 0.95 * before && cut > 0.6 * before, "{cut} of {before}");
+    let reduced_window = flow.controller.window();
+    assert!(reduced_window < 0.95 * before && reduced_window > 0.6 * before, "{reduced_window} of {before}");
     lost(&mut flow, LossKind::Detected);
     assert!(
         (flow.controller.window() / before - 0.5).abs() < 0.02,

@@ -114,13 +114,13 @@ fn a_spurious_retransmission_undoes_the_reduction() {
 fn an_episode_with_one_true_loss_is_not_undone() {
     let mut t = begun(config(true, false));
     assert_eq!(t.sack(1, &[(2, 3), (4, 8)]), "!loss r1 r3");
-    let cut = t.window();
+    let reduced_window = t.window();
     t.at(103);
     let _ = t.arrival(3, &[(4, 8)], Arrival::Late, 1);
     t.at(200);
     let _ = t.arrival(11, &[], Arrival::Repair, 3);
     assert_eq!(t.stats().undone, 0);
-    assert!(t.window() < cut + 2.0, "{}", t.window());
+    assert!(t.window() < reduced_window + 2.0, "{}", t.window());
 }
 
 /// Without the option a spurious reduction stays.
@@ -128,10 +128,10 @@ fn an_episode_with_one_true_loss_is_not_undone() {
 fn disabled_undo_restores_nothing() {
     let mut t = begun(config(false, false));
     assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
-    let cut = t.window();
+    let reduced_window = t.window();
     t.at(103);
     let _ = t.arrival(5, &[], Arrival::Late, 1);
-    assert_eq!((t.stats().undone, t.window()), (0, cut));
+    assert_eq!((t.stats().undone, t.window()), (0, reduced_window));
 }
 
 /// Section 6.2, step 4: each round with a spurious retransmission widens the reordering window by a quarter of the
@@ -155,14 +155,14 @@ fn spurious_retransmissions_widen_the_reordering_window() {
 fn a_lost_retransmission_is_found() {
     let mut t = begun(config(true, false));
     assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
-    let cut = t.window();
+    let reduced_window = t.window();
     t.at(110);
     // The other segments sent at 0 arrive, and release new segments after the retransmission.
     let sent = t.sack(1, &[(2, 10)]);
     assert!(sent.starts_with("11 12"), "{sent}");
     t.at(210);
     assert_eq!(t.sack(1, &[(2, 12)]).split(' ').take(2).collect::<Vec<_>>(), ["!loss", "r1"]);
-    assert!(t.window() < cut);
+    assert!(t.window() < reduced_window);
     assert_eq!(t.stats().common.timeouts, 0);
 }
 
@@ -171,13 +171,13 @@ fn a_lost_retransmission_is_found() {
 fn a_lost_retransmission_need_not_cut_again() {
     let mut t = begun(SenderConfig { cut_for_lost_repairs: false, ..config(true, false) });
     assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
-    let cut = t.window();
+    let reduced_window = t.window();
     t.at(110);
     let _ = t.sack(1, &[(2, 10)]);
     t.at(210);
     let sent = t.sack(1, &[(2, 12)]);
     assert!(sent.starts_with("r1"), "{sent}");
-    assert_eq!(t.window(), cut);
+    assert_eq!(t.window(), reduced_window);
     assert_eq!(t.stats().common.timeouts, 0);
 }
 

@@ -5,7 +5,7 @@ use crate::random_settings::controller;
 use crate::window_transport_pair::{Hostility, Pair, Plan, Reader};
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
-    CubicConfig, FixedConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
+    CubicConfig, FixedWindowConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
@@ -231,7 +231,7 @@ fn lazy_drivers_cause_no_loss_detection() {
             for seed in 0..20 {
                 let plan = Plan {
                     sender: SenderConfig { recovery, segment: 1000, ..SenderConfig::default() },
-                    controller: ControllerConfig::Fixed(FixedConfig { window: 20.0 }),
+                    controller: ControllerConfig::Fixed(FixedWindowConfig { window: 20.0 }),
                     writes: vec![300_000],
                     outputs_at_once: Some(outputs_at_once),
                     seed,

@@ -6,7 +6,7 @@ mod drop_signals;
 use crate::packet_trace::Trace;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{
-    FixedConfig, Growth, NewRenoConfig, RouterSelection, SeifConfig, SlowStartConfig,
+    FixedWindowConfig, Growth, NewRenoConfig, RouterSelection, SeifConfig, SlowStartConfig,
 };
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Feedback, Input};
@@ -48,7 +48,7 @@ fn seif(initial_window: f64) -> ControllerConfig {
 }
 
 fn fixed(window: f64) -> ControllerConfig {
-    ControllerConfig::Fixed(FixedConfig { window })
+    ControllerConfig::Fixed(FixedWindowConfig { window })
 }
 
 /// RFC 5681, section 3.2, with RFC 3042: two new segments on the first two duplicates, on the third the lost one. Half

@@ -452,7 +452,7 @@ fn data(shipment: u32, segment: u16, packet: u16, length: usize) -> Pdu<Slice> {
         segment,
         packet,
         last: false,
-        full: false,
+        is_full: false,
         resent: false,
         payload: Slice::new(vec![0; length]),
     })

@@ -32,7 +32,7 @@ impl ReceiverHarness {
             segment,
             packet: 0,
             last: true,
-            full: true,
+            is_full: true,
             resent,
             payload: Length(PACKET),
         }))

@@ -3,7 +3,7 @@
 use thalweg_proto::units::{Duration, Time};
 
 /// Number of slots per window.
-const SLOTS: usize = 16;
+const WINDOW_SLOTS: usize = 16;
 
 /// Arrival rate over a sliding window: all bytes of the last window, divided by its length.
 ///
@@ -15,22 +15,22 @@ pub(super) struct Arrivals {
     /// Number of the current slot, from time zero.
     current: u64,
     /// Bytes in the current slot, then in the previous ones.
-    bytes: [u64; SLOTS + 1],
+    bytes: [u64; WINDOW_SLOTS + 1],
 }
 
 impl Arrivals {
     /// Creates an empty window of this length.
     pub fn new(window: Duration) -> Self {
-        let slot = Duration::from_picos((window.as_picos() / SLOTS as u64).max(1));
-        Self { slot, current: 0, bytes: [0; SLOTS + 1] }
+        let slot = Duration::from_picos((window.as_picos() / WINDOW_SLOTS as u64).max(1));
+        Self { slot, current: 0, bytes: [0; WINDOW_SLOTS + 1] }
     }
 
     fn advance_slots(&mut self, now: Time) {
         let current = now.as_picos() / self.slot.as_picos();
         let passed = usize::try_from(current.saturating_sub(self.current)).unwrap_or(usize::MAX);
         self.current = self.current.max(current);
-        let passed = passed.min(SLOTS + 1);
-        self.bytes.rotate_right(passed % (SLOTS + 1));
+        let passed = passed.min(WINDOW_SLOTS + 1);
+        self.bytes.rotate_right(passed % (WINDOW_SLOTS + 1));
         self.bytes[..passed].fill(0);
     }
 
@@ -46,7 +46,7 @@ impl Arrivals {
         let slot = self.slot.as_secs_f64();
         let within = now.as_secs_f64() - self.current as f64 * slot;
         let bytes: u64 = self.bytes.iter().sum();
-        bytes as f64 / (SLOTS as f64 * slot + within.clamp(0.0, slot))
+        bytes as f64 / (WINDOW_SLOTS as f64 * slot + within.clamp(0.0, slot))
     }
 }
 

@@ -9,7 +9,7 @@
 //! | routers at the border enforce rations | sources do | the sources of an experiment are honest | none, if they are |
 
 use super::source_table::Sources;
-use super::{ArrivalOutcome, Message, Passing, Policy, RationsSpec, View};
+use super::{ArrivalOutcome, Message, PassingPacket, Policy, RationsSpec, View};
 use thalweg_proto::units::{Bytes, Time};
 
 /// Minimum utilisation of a full line: demand beyond it cannot be measured.
@@ -34,7 +34,7 @@ pub struct Rations {
     /// Bytes that entered service in this interval.
     bytes: u64,
     /// Start of this interval.
-    since: Time,
+    interval_start: Time,
 }
 
 impl Rations {
@@ -45,7 +45,7 @@ impl Rations {
             sources: Sources::new(spec.routing_interval),
             ration: spec.target,
             bytes: 0,
-            since: Time::ZERO,
+            interval_start: Time::ZERO,
         }
     }
 
@@ -61,7 +61,7 @@ impl Rations {
         self.ration = next.min(target).max(MIN_RATION);
     }
 
-    fn forget(&mut self, dropped: &[Passing]) {
+    fn forget(&mut self, dropped: &[PassingPacket]) {
         dropped.iter().filter_map(|packet| packet.source).for_each(|source| self.sources.leave(source.flow));
     }
 }
@@ -70,9 +70,9 @@ impl Policy for Rations {
     fn on_arrival(
         &mut self,
         view: &View,
-        arrival: &Passing,
+        arrival: &PassingPacket,
         outcome: ArrivalOutcome,
-        dropped: &[Passing],
+        dropped: &[PassingPacket],
         _messages: &mut Vec<Message>,
     ) -> bool {
         if let Some(source) = arrival.source {
@@ -88,8 +88,8 @@ impl Policy for Rations {
     fn on_departure(
         &mut self,
         _view: &View,
-        departure: Option<&Passing>,
-        dropped: &[Passing],
+        departure: Option<&PassingPacket>,
+        dropped: &[PassingPacket],
         _messages: &mut Vec<Message>,
     ) -> bool {
         if let Some(packet) = departure {
@@ -101,10 +101,10 @@ impl Policy for Rations {
     }
 
     fn on_interval(&mut self, view: &View, messages: &mut Vec<Message>) {
-        let span = view.now.since(self.since);
+        let span = view.now.since(self.interval_start);
         let possible = view.rate.as_f64() * span.as_secs_f64();
         let sent = Bytes::new(core::mem::take(&mut self.bytes)).as_bits_f64();
-        self.since = view.now;
+        self.interval_start = view.now;
         if possible > 0.0 {
             self.update(sent / possible);
         }

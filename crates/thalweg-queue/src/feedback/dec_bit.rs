@@ -1,7 +1,7 @@
 //! Router of the DEC bit (Ramakrishnan and Jain, "A binary feedback scheme for congestion avoidance in computer
 //! networks", 1990).
 
-use super::{ArrivalOutcome, DecBitSpec, Message, Passing, Policy, View};
+use super::{ArrivalOutcome, DecBitSpec, Message, PassingPacket, Policy, View};
 use thalweg_proto::units::Time;
 
 /// Marks packets at a line with a long average queue.
@@ -16,17 +16,17 @@ pub struct DecBit {
     /// End time of the sums.
     now: Time,
     /// Start times of the previous cycle and the current one.
-    began: [Time; 2],
+    cycle_starts: [Time; 2],
     /// Packets times picoseconds in each of them.
     area: [u128; 2],
     /// Number of queued packets.
-    waiting: u64,
+    queued_packets: u64,
 }
 
 impl DecBit {
     /// Creates a policy for an idle line.
     pub const fn new(spec: &DecBitSpec) -> Self {
-        Self { spec: *spec, now: Time::ZERO, began: [Time::ZERO; 2], area: [0; 2], waiting: 0 }
+        Self { spec: *spec, now: Time::ZERO, cycle_starts: [Time::ZERO; 2], area: [0; 2], queued_packets: 0 }
     }
 
     /// Integrates over the time since the last event. The line served one packet throughout, or until it became idle.
@@ -34,13 +34,13 @@ impl DecBit {
         let idle_from = view.busy_until.min(view.now).max(self.now);
         let busy = idle_from.since(self.now).as_picos();
         let passed = view.now.since(self.now).as_picos();
-        self.area[1] += u128::from(busy) + u128::from(self.waiting) * u128::from(passed);
+        self.area[1] += u128::from(busy) + u128::from(self.queued_packets) * u128::from(passed);
         self.now = view.now;
     }
 
     /// Returns the average number of packets at the line.
     fn average(&self) -> f64 {
-        let span = self.now.since(self.began[0]).as_picos();
+        let span = self.now.since(self.cycle_starts[0]).as_picos();
         if span == 0 { 0.0 } else { (self.area[0] + self.area[1]) as f64 / span as f64 }
     }
 }
@@ -49,30 +49,30 @@ impl Policy for DecBit {
     fn on_arrival(
         &mut self,
         view: &View,
-        arrival: &Passing,
+        arrival: &PassingPacket,
         outcome: ArrivalOutcome,
-        _dropped: &[Passing],
+        _dropped: &[PassingPacket],
         _messages: &mut Vec<Message>,
     ) -> bool {
         self.advance(view);
         if outcome == ArrivalOutcome::InService {
             // The line was idle: a new cycle.
-            self.began = [self.began[1], view.now];
+            self.cycle_starts = [self.cycle_starts[1], view.now];
             self.area = [self.area[1], 0];
         }
-        self.waiting = view.packets;
+        self.queued_packets = view.packets;
         outcome == ArrivalOutcome::Waits && arrival.source.is_some() && self.average() > self.spec.threshold
     }
 
     fn on_departure(
         &mut self,
         view: &View,
-        _departure: Option<&Passing>,
-        _dropped: &[Passing],
+        _departure: Option<&PassingPacket>,
+        _dropped: &[PassingPacket],
         _messages: &mut Vec<Message>,
     ) -> bool {
         self.advance(view);
-        self.waiting = view.packets;
+        self.queued_packets = view.packets;
         false
     }
 }

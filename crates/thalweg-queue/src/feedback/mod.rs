@@ -53,7 +53,7 @@ pub struct Source {
 
 /// Packet that arrives at a line, leaves for it or is dropped before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passing {
+pub struct PassingPacket {
     /// Source of the packet; `None` for packets without feedback: acknowledgements, routers' messages, flows without
     /// support.
     pub source: Option<Source>,
@@ -119,9 +119,9 @@ pub trait Policy {
     fn on_arrival(
         &mut self,
         view: &View,
-        arrival: &Passing,
+        arrival: &PassingPacket,
         outcome: ArrivalOutcome,
-        dropped: &[Passing],
+        dropped: &[PassingPacket],
         messages: &mut Vec<Message>,
     ) -> bool;
 
@@ -130,8 +130,8 @@ pub trait Policy {
     fn on_departure(
         &mut self,
         view: &View,
-        departure: Option<&Passing>,
-        dropped: &[Passing],
+        departure: Option<&PassingPacket>,
+        dropped: &[PassingPacket],
         messages: &mut Vec<Message>,
     ) -> bool;
 
@@ -174,9 +174,9 @@ impl Policy for Watch {
     fn on_arrival(
         &mut self,
         view: &View,
-        arrival: &Passing,
+        arrival: &PassingPacket,
         outcome: ArrivalOutcome,
-        dropped: &[Passing],
+        dropped: &[PassingPacket],
         messages: &mut Vec<Message>,
     ) -> bool {
         each!(self, policy => policy.on_arrival(view, arrival, outcome, dropped, messages))
@@ -185,8 +185,8 @@ impl Policy for Watch {
     fn on_departure(
         &mut self,
         view: &View,
-        departure: Option<&Passing>,
-        dropped: &[Passing],
+        departure: Option<&PassingPacket>,
+        dropped: &[PassingPacket],
         messages: &mut Vec<Message>,
     ) -> bool {
         each!(self, policy => policy.on_departure(view, departure, dropped, messages))

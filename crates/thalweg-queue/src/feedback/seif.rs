@@ -15,7 +15,7 @@
 use super::arrival_rate::Arrivals;
 use super::seif_message_limit::MessageLimit;
 use super::source_table::{SourceState, Sources};
-use super::{ArrivalOutcome, FlowId, Message, Passing, Policy, SeifPolicy, SeifSpec, Source, View};
+use super::{ArrivalOutcome, FlowId, Message, PassingPacket, Policy, SeifPolicy, SeifSpec, Source, View};
 use crate::Limit;
 
 /// SEIF router at one output queue.
@@ -30,7 +30,7 @@ pub struct Seif {
     limit: Limit,
     sources: Sources,
     /// True if sources were warned, and the congestion has not ended since.
-    warned: bool,
+    has_warned: bool,
     /// Arrival-rate estimate of the dynamic policy.
     arrivals: Option<Box<Arrivals>>,
     /// Limit on messages, if configured.
@@ -48,7 +48,7 @@ impl Seif {
         };
         let sources = Sources::new(spec.routing_interval);
         let overhead = spec.overhead.map(|limit| Box::new(MessageLimit::new(limit)));
-        Self { spec: *spec, limit, sources, warned: false, arrivals, overhead, largest: 0 }
+        Self { spec: *spec, limit, sources, has_warned: false, arrivals, overhead, largest: 0 }
     }
 
     /// Returns the queue length minus the threshold, in the unit of the buffer. An unlimited buffer has no threshold.
@@ -82,7 +82,7 @@ impl Seif {
 
     /// Re-arms the policy once the congestion has ended.
     fn recover(&mut self, view: &View) {
-        if !self.warned {
+        if !self.has_warned {
             return;
         }
         let well = match self.spec.policy {
@@ -90,7 +90,7 @@ impl Seif {
             SeifPolicy::Dynamic { .. } => !self.predicts_overflow(view),
         };
         if well {
-            self.warned = false;
+            self.has_warned = false;
             self.sources.iter(view.now).for_each(|(_, known)| known.informed = false);
         }
     }
@@ -101,7 +101,7 @@ impl Seif {
     }
 
     /// Notifies the owners of dropped packets.
-    fn notify_owners(&mut self, view: &View, dropped: &[Passing], messages: &mut Vec<Message>) {
+    fn notify_owners(&mut self, view: &View, dropped: &[PassingPacket], messages: &mut Vec<Message>) {
         for packet in dropped {
             let Some(source) = packet.source.filter(|source| self.reaches(source.hops)) else { continue };
             if self.overhead.as_mut().is_none_or(|overhead| overhead.spend_on_message(view, source.hops)) {
@@ -113,8 +113,8 @@ impl Seif {
     }
 
     /// Notifies all other sources; owners of dropped packets get a separate message.
-    fn warn(&mut self, view: &View, dropped: &[Passing], messages: &mut Vec<Message>) {
-        self.warned = true;
+    fn warn(&mut self, view: &View, dropped: &[PassingPacket], messages: &mut Vec<Message>) {
+        self.has_warned = true;
         let (reach, mark) = (self.spec.reach, self.spec.mark);
         let is_owner =
             |flow| dropped.iter().any(|packet| packet.source.is_some_and(|owner: Source| owner.flow == flow));
@@ -146,19 +146,19 @@ impl Seif {
     }
 
     /// Removes dropped packets from the table.
-    fn forget(&mut self, dropped: &[Passing]) {
+    fn forget(&mut self, dropped: &[PassingPacket]) {
         for source in dropped.iter().filter_map(|packet| packet.source) {
             self.sources.leave(source.flow);
         }
     }
 
     fn may_warn(&self) -> bool {
-        !self.spec.filter || !self.warned
+        !self.spec.filter || !self.has_warned
     }
 }
 
 /// Returns true if something other than messages was dropped.
-fn is_loss(dropped: &[Passing]) -> bool {
+fn is_loss(dropped: &[PassingPacket]) -> bool {
     dropped.iter().any(|packet| !packet.message)
 }
 
@@ -166,9 +166,9 @@ impl Policy for Seif {
     fn on_arrival(
         &mut self,
         view: &View,
-        arrival: &Passing,
+        arrival: &PassingPacket,
         outcome: ArrivalOutcome,
-        dropped: &[Passing],
+        dropped: &[PassingPacket],
         messages: &mut Vec<Message>,
     ) -> bool {
         self.largest = self.largest.max(arrival.size);
@@ -198,8 +198,8 @@ impl Policy for Seif {
     fn on_departure(
         &mut self,
         view: &View,
-        departure: Option<&Passing>,
-        dropped: &[Passing],
+        departure: Option<&PassingPacket>,
+        dropped: &[PassingPacket],
         messages: &mut Vec<Message>,
     ) -> bool {
         let source = departure.and_then(|packet| packet.source);

@@ -22,7 +22,7 @@ const MAX_GROWTH: f64 = 16.0;
 pub(super) struct MessageLimit {
     spec: OverheadSpec,
     /// Time of the last warning.
-    warned: Option<Time>,
+    last_warning: Option<Time>,
     /// Cost of messages since the last warning, in bytes.
     spent: f64,
     /// Windows of acknowledgements per packet of growth.
@@ -36,7 +36,7 @@ pub(super) struct MessageLimit {
 impl MessageLimit {
     /// Creates a limit without savings.
     pub const fn new(spec: OverheadSpec) -> Self {
-        Self { spec, warned: None, spent: 0.0, growth: 1.0, saved_at: Time::ZERO, budget: 0.0 }
+        Self { spec, last_warning: None, spent: 0.0, growth: 1.0, saved_at: Time::ZERO, budget: 0.0 }
     }
 
     fn cost(&self, hops: u32) -> f64 {
@@ -71,13 +71,13 @@ impl MessageLimit {
         let all: f64 = hops.clone().map(|hops| self.cost(hops)).sum();
         if self.spec.control == OverheadControl::Growth {
             self.spent += all;
-            if let Some(warned) = self.warned {
+            if let Some(warned) = self.last_warning {
                 let permitted =
                     self.spec.share * view.rate.as_f64() / 8.0 * view.now.since(warned).as_secs_f64();
                 let factor = if permitted > 0.0 { (self.spent / permitted).clamp(0.5, 2.0) } else { 2.0 };
                 self.growth = (self.growth * factor).clamp(1.0, MAX_GROWTH);
             }
-            (self.warned, self.spent) = (Some(view.now), 0.0);
+            (self.last_warning, self.spent) = (Some(view.now), 0.0);
             return hops.count();
         }
         self.save_budget(view);

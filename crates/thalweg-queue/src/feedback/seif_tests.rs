@@ -46,7 +46,7 @@ fn depart(policy: &mut Seif, flow: u64, waiting: u64) -> bool {
 }
 
 /// Returns the messages after a packet arrives at the full queue and `victim` is dropped.
-fn overflow(policy: &mut Seif, flow: u64, victim: Passing) -> SentMessages {
+fn overflow(policy: &mut Seif, flow: u64, victim: PassingPacket) -> SentMessages {
     let is_arrival = victim.source.is_some_and(|source| source.flow.0 == flow);
     let outcome = if is_arrival { ArrivalOutcome::Dropped } else { ArrivalOutcome::Waits };
     messages_of(|messages| {
@@ -157,7 +157,7 @@ fn a_dropped_acknowledgement_has_no_owner() {
 #[test]
 fn messages_cause_no_messages() {
     // Neither a message enqueued above the threshold nor a dropped one causes messages.
-    let message = Passing { message: true, ..ACK };
+    let message = PassingPacket { message: true, ..ACK };
     let full = queue_view(0, 10, 1000);
     for spec in [SeifSpec { filter: false, ..STATIC }, reacting(false)] {
         let mut policy = seif(spec);
@@ -234,7 +234,7 @@ fn packets_of_warned_sources_are_marked_until_congestion_ends() {
 fn sources_notified_by_another_router_get_messages_only_for_drops() {
     let marked = |flow| {
         let source = data_packet(flow, 9).source.map(|source| Source { is_notified: true, ..source });
-        Passing { source, ..data_packet(flow, 9) }
+        PassingPacket { source, ..data_packet(flow, 9) }
     };
     for (mark, expected) in [(true, vec![(2, None)]), (false, vec![(1, None), (2, None)])] {
         let mut policy = seif(SeifSpec { mark, ..STATIC });
@@ -306,7 +306,7 @@ proptest! {
     fn no_source_is_warned_twice_without_need(steps in steps(), react in any::<bool>(), filter in any::<bool>()) {
         let policy = if react { SeifPolicy::Reacting } else { SeifPolicy::Static };
         let mut policy = seif(SeifSpec { policy, filter, ..STATIC });
-        let mut queue: Vec<Passing> = Vec::new();
+        let mut queue: Vec<PassingPacket> = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
         let mut ready = true;
         for (number, step) in (0..).zip(steps) {

@@ -1,6 +1,6 @@
 //! Source quench (RFC 792), as early as RFC 896 (Nagle 1984) recommends.
 
-use super::{ArrivalOutcome, Message, Passing, Policy, QuenchSpec, View};
+use super::{ArrivalOutcome, Message, PassingPacket, Policy, QuenchSpec, View};
 use crate::Limit;
 
 /// Notifies the source of each packet that finds the queue at or above the threshold, or of each dropped packet.
@@ -31,7 +31,7 @@ impl SourceQuench {
     }
 }
 
-fn append_quench(packet: &Passing, messages: &mut Vec<Message>) {
+fn append_quench(packet: &PassingPacket, messages: &mut Vec<Message>) {
     messages.extend(packet.source.map(|source| Message::new(source.flow, None)));
 }
 
@@ -39,9 +39,9 @@ impl Policy for SourceQuench {
     fn on_arrival(
         &mut self,
         view: &View,
-        arrival: &Passing,
+        arrival: &PassingPacket,
         outcome: ArrivalOutcome,
-        dropped: &[Passing],
+        dropped: &[PassingPacket],
         messages: &mut Vec<Message>,
     ) -> bool {
         if self.spec.on_drop {
@@ -55,8 +55,8 @@ impl Policy for SourceQuench {
     fn on_departure(
         &mut self,
         _view: &View,
-        _departure: Option<&Passing>,
-        dropped: &[Passing],
+        _departure: Option<&PassingPacket>,
+        dropped: &[PassingPacket],
         messages: &mut Vec<Message>,
     ) -> bool {
         if self.spec.on_drop {
@@ -105,7 +105,7 @@ mod tests {
         // The owner of the dropped packet is notified, for any arriving packet.
         let mut policy = SourceQuench::new(&QuenchSpec { on_drop: true, ..EARLY }, Limit::Packets(10));
         let full = queue_view(0, 10, 0);
-        let mut arrive = |dropped: &[Passing]| {
+        let mut arrive = |dropped: &[PassingPacket]| {
             messages_of(|messages| {
                 policy.on_arrival(&full, &data_packet(1, 0), ArrivalOutcome::Waits, dropped, messages)
             })

@@ -20,7 +20,7 @@ pub(super) struct Sources {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SourceState {
     /// Number of its queued packets.
-    pub waiting: u64,
+    pub queued_packets: u64,
     /// Distance, in links.
     pub hops: u32,
     /// True if its latest packet carried another router's mark.
@@ -40,7 +40,7 @@ impl Sources {
         if now < self.ends || self.interval.is_zero() {
             return;
         }
-        self.table.retain(|_, state| state.waiting > 0);
+        self.table.retain(|_, state| state.queued_packets > 0);
         let past = now.as_picos() / self.interval.as_picos();
         self.ends = Time::from_picos((past + 1).saturating_mul(self.interval.as_picos()));
     }
@@ -49,14 +49,14 @@ impl Sources {
     pub fn arrive(&mut self, now: Time, source: Source, waits: bool) {
         self.expire_interval(now);
         let state = self.table.entry(source.flow).or_default();
-        state.waiting += u64::from(waits);
+        state.queued_packets += u64::from(waits);
         (state.hops, state.is_notified) = (source.hops, source.is_notified);
     }
 
     /// Records that a packet is no longer queued.
     pub fn leave(&mut self, flow: FlowId) {
         if let Some(state) = self.table.get_mut(&flow) {
-            state.waiting = state.waiting.saturating_sub(1);
+            state.queued_packets = state.queued_packets.saturating_sub(1);
         }
     }
 

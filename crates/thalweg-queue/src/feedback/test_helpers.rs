@@ -1,22 +1,23 @@
 //! Helpers for tests of router feedback.
 
-use super::{FlowId, Message, Passing, Source, View};
+use super::{FlowId, Message, PassingPacket, Source, View};
 use thalweg_proto::units::{Rate, Time};
 
 /// Rate with a transmission time of a millisecond per byte.
 pub(super) const RATE: Rate = Rate::from_bits_per_sec(8_000);
 
 /// A packet without a source: it causes no messages.
-pub(super) const ACK: Passing = Passing { source: None, size: 50, sequence: None, message: false };
+pub(super) const ACK: PassingPacket =
+    PassingPacket { source: None, size: 50, sequence: None, message: false };
 
 pub(super) const fn at_millis(millis: u64) -> Time {
     Time::from_picos(millis * 1_000_000_000)
 }
 
 /// Returns a data packet of 100 bytes from a source at a distance of three links.
-pub(super) const fn data_packet(flow: u64, sequence: u64) -> Passing {
+pub(super) const fn data_packet(flow: u64, sequence: u64) -> PassingPacket {
     let source = Some(Source { flow: FlowId(flow), hops: 3, is_notified: false });
-    Passing { source, size: 100, sequence: Some(sequence), message: false }
+    PassingPacket { source, size: 100, sequence: Some(sequence), message: false }
 }
 
 /// Returns the view of a queue with this length, and a line that is busy for 50 ms more.

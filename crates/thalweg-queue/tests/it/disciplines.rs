@@ -240,7 +240,7 @@ impl QueueModel {
 
     /// Returns the entry that must leave before `entry`, if any.
     fn before(&self, entry: Entry, spec: &DisciplineSpec) -> Option<Entry> {
-        let urgent = self.0.iter().find(|waiting| waiting.urgent);
+        let urgent = self.0.iter().find(|waiting| waiting.is_feedback);
         let original = self.0.iter().find(|waiting| waiting.packet == entry.packet).expect("it waited");
         // Only flows with both low-latency and classic packets are reordered.
         let by_codepoint = spec.config::<DualPi2Config>().is_some();
@@ -268,7 +268,7 @@ proptest! {
             dropped.clear();
             match step {
                 Step::Arrive { flow, size, urgent, ecn } => {
-                    let entry = Entry { packet: arrivals, size, flow, priority: (flow % 8) as u8, urgent, ecn, marked: false };
+                    let entry = Entry { packet: arrivals, size, flow, priority: (flow % 8) as u8, is_feedback: urgent, ecn, marked: false };
                     arrivals += 1;
                     waiting.0.push(entry);
                     queue.enqueue(now, entry, &mut dropped);
@@ -298,10 +298,10 @@ proptest! {
                     queue.set_limit(now, limit, &mut dropped);
                     prop_assert!(dropped.iter().all(|drop| drop.reason == DropReason::Full));
                     // Urgent packets are dropped last, and no packet is dropped before one behind it in the same FIFO.
-                    let is_urgent_gone = dropped.iter().any(|drop| drop.entry.urgent);
+                    let is_urgent_gone = dropped.iter().any(|drop| drop.entry.is_feedback);
                     prop_assert!(!is_urgent_gone || dropped.len() == waiting.0.len()
-                        || waiting.0.iter().filter(|entry| !entry.urgent).count()
-                            == dropped.iter().filter(|drop| !drop.entry.urgent).count());
+                        || waiting.0.iter().filter(|entry| !entry.is_feedback).count()
+                            == dropped.iter().filter(|drop| !drop.entry.is_feedback).count());
                 }
             }
             for drop in &dropped {
@@ -329,7 +329,7 @@ proptest! {
             for (packet, step) in (0..).zip(&steps) {
                 match *step {
                     Step::Arrive { flow, size, urgent, ecn } => {
-                        let entry = Entry { packet, size, flow, priority: (flow % 8) as u8, urgent, ecn, marked: false };
+                        let entry = Entry { packet, size, flow, priority: (flow % 8) as u8, is_feedback: urgent, ecn, marked: false };
                         queue.enqueue(now, entry, &mut dropped);
                     }
                     Step::Leave => log.push(queue.dequeue(now, &mut dropped)),

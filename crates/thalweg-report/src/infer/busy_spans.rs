@@ -4,16 +4,16 @@ use super::Recording;
 use super::path_change::{Base, Change};
 
 /// Minimum length of the spans that the rate is measured over, in seconds.
-const SPAN: f64 = 0.1;
+const MIN_SPAN_SECONDS: f64 = 0.1;
 /// Maximum number of spans, however long the recording is.
 const MAX_SPANS: f64 = 1e6;
 /// Number of packets in a span of a slow path, and number of spans below which they have fewer.
-const PACKETS: (f64, f64) = (20.0, 50.0);
+const SPAN_PACKETS: (f64, f64) = (20.0, 50.0);
 
 /// Minimum number of busy spans of a path that was filled, and share of all spans that leaves no doubt.
-const FILLED: (usize, f64) = (3, 0.2);
+const FILLED_SPANS: (usize, f64) = (3, 0.2);
 /// Share of the bottleneck's rate below which it had pauses.
-const PAUSES: f64 = 0.9;
+const PAUSED_RATE_SHARE: f64 = 0.9;
 
 /// Data acknowledged within a time span.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,12 +47,12 @@ impl Spans {
     pub(super) fn new(recording: &Recording, acks: &[Ack], trips: &[(f64, f64)], base: &Base) -> Self {
         let mean = MeanRate::of(acks);
         let of_length = |length: f64| Self::of_length(recording.seconds, acks, trips, base, mean, length);
-        let length = SPAN.max(2.0 * base.shortest).max(recording.seconds / MAX_SPANS);
+        let length = MIN_SPAN_SECONDS.max(2.0 * base.shortest).max(recording.seconds / MAX_SPANS);
         let first = of_length(length);
         let busy_median = first.busy_median();
         let rate = busy_median.unwrap_or_else(|| first.highest_rate());
-        let packets = PACKETS.0 * largest(recording) * 8.0 / rate.max(1.0);
-        let longer = length.max(packets.min(recording.seconds / PACKETS.1));
+        let packets = SPAN_PACKETS.0 * largest(recording) * 8.0 / rate.max(1.0);
+        let longer = length.max(packets.min(recording.seconds / SPAN_PACKETS.1));
         if longer <= length {
             return first;
         }
@@ -111,10 +111,10 @@ impl Spans {
     /// all, late answers of a host have made them long.
     pub(super) fn busy_median(&self) -> Option<f64> {
         let busy = &self.busy_rates;
-        let median = *busy.get(busy.len() / 2).filter(|_| busy.len() >= FILLED.0)?;
+        let median = *busy.get(busy.len() / 2).filter(|_| busy.len() >= FILLED_SPANS.0)?;
         let bytes: u64 = self.spans.iter().map(|span| span.bytes).sum();
         let mean = bytes as f64 * 8.0 / (self.length * self.len() as f64);
-        (busy.len() as f64 >= FILLED.1 * self.len() as f64 || median >= mean).then_some(median)
+        (busy.len() as f64 >= FILLED_SPANS.1 * self.len() as f64 || median >= mean).then_some(median)
     }
 
     /// Returns true if the bottleneck had pauses while round trips were close to the longer of the two shortest ones of `change`: these are then no
@@ -133,7 +133,7 @@ impl Spans {
         let close = median(close.map(|number| self.rate(number)).collect());
         let busy_median = self.busy_rates.get(self.busy_rates.len() / 2).copied();
         let busy = busy_median.or_else(|| median(side(!has_risen).map(|number| self.rate(number)).collect()));
-        close.zip(busy).is_none_or(|(close, busy)| close < PAUSES * busy)
+        close.zip(busy).is_none_or(|(close, busy)| close < PAUSED_RATE_SHARE * busy)
     }
 
     /// Returns the rate of what was acknowledged in a span, in bit/s.

@@ -93,13 +93,13 @@ impl core::error::Error for NoPath {}
 const MIN_ACKNOWLEDGED: usize = 20;
 /// Simulated rate of a path that was never filled, relative to the lower bound. Goodputs of senders limited by loss differ little with factors
 /// from 1 to 3, and least with this one.
-const HEADROOM: f64 = 1.5;
+const RATE_HEADROOM: f64 = 1.5;
 /// Maximum relative deviation from the median, in most busy spans, of a constant rate.
-const STEADY: f64 = 0.2;
+const STEADY_DEVIATION: f64 = 0.2;
 /// Fraction of the longest queueing delay above which losses are attributed to the queue.
-const FULL: f64 = 0.7;
+const FULL_QUEUE_SHARE: f64 = 0.7;
 /// Minimum burst length relative to independent losses, and minimum number of bursts, for a Gilbert channel.
-const RUNS: (f64, usize) = (1.2, 10);
+const MIN_LOSS_BURSTS: (f64, usize) = (1.2, 10);
 
 impl Path {
     /// Infers the path from `recording`.
@@ -127,7 +127,7 @@ impl Path {
         if rate < 1.0 {
             return Err(NoPath);
         }
-        let within = busy.iter().filter(|of| (*of / rate - 1.0).abs() <= STEADY).count();
+        let within = busy.iter().filter(|of| (*of / rate - 1.0).abs() <= STEADY_DEVIATION).count();
         let is_steady = !was_filled || within * 10 >= busy.len() * 8;
         let trace = (!is_steady).then(|| {
             let capacity = |number| spans.busy_rate(number).unwrap_or_else(|| spans.rate(number).max(rate));
@@ -152,7 +152,7 @@ impl Path {
         let min = margin(shortest);
         let longest =
             delay_at_losses(recording, &waits, min, longest).map_or(longest, |full| longest.min(full));
-        let is_full = |wait: f64| was_filled && longest > min && wait > FULL * longest;
+        let is_full = |wait: f64| was_filled && longest > min && wait > FULL_QUEUE_SHARE * longest;
         let (random, overflows, loss) = link_losses(recording, &waits, &is_full);
         let losses_need_queue = was_filled && need_queue(recording, &waits, &is_full, min);
         // What a bucket drops is neither the queue's loss nor the link's.
@@ -171,7 +171,7 @@ impl Path {
             queue: queue_interval,
             loss: if policer.is_some() { (0.0, 0.0) } else { loss },
         };
-        let simulated_rate = if was_filled { rate } else { HEADROOM * rate };
+        let simulated_rate = if was_filled { rate } else { RATE_HEADROOM * rate };
         let assumed = if overflows > 0 { queue } else { queue.max(simulated_rate / 8.0 * round_trip) };
         Ok(Self {
             rate: Rate::from_bits_per_sec(rate.round() as u64),
@@ -201,9 +201,9 @@ fn rate_of_packets(recording: &Recording, shortest: f64) -> f64 {
     let acknowledged = recording.packets.iter().filter_map(|packet| Some((packet, packet.acknowledged?)));
     let smallest = acknowledged.clone().map(|(packet, _)| packet.size).min().unwrap_or(0);
     let of_one = (shortest > 0.0).then(|| f64::from(smallest) * 8.0 / shortest);
-    let originals = acknowledged.filter(|(packet, _)| !packet.again);
+    let originals = acknowledged.filter(|(packet, _)| !packet.is_retransmission);
     let mut originals: Vec<(f64, f64, u32)> =
-        originals.map(|(packet, at)| (packet.sent, at, packet.size)).collect();
+        originals.map(|(packet, at)| (packet.sent_at, at, packet.size)).collect();
     originals.sort_by(|a, b| a.0.total_cmp(&b.0));
     let of_several = |packets: &[(f64, f64, u32)]| {
         let (first, others) = packets.split_first()?;
@@ -244,7 +244,7 @@ fn capacity_trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<Capac
 const MAX_OPPORTUNITIES: usize = 30_000_000;
 
 /// Minimum number of losses, and maximum spread of the middle half of their queueing delays relative to the median, of a plateau.
-const PLATEAU: (usize, f64) = (10, 0.2);
+const PLATEAU_LOSSES: (usize, f64) = (10, 0.2);
 
 /// Returns the queueing delay at losses, if most losses have the same, more than `min`, and hardly any packet waited longer: the queue was
 /// full then. Stalls of a host make longer ones; `longest` is the delay that a hundredth of the packets exceeds.
@@ -256,16 +256,19 @@ fn delay_at_losses(recording: &Recording, waits: &[(f64, f64)], min: f64, longes
             Some(at) => {
                 wait = waits.get(waits.partition_point(|wait| wait.0 < at)).map(|wait| wait.1).or(wait);
             }
-            None if packet.lost => at_losses.extend(wait),
+            None if packet.is_lost => at_losses.extend(wait),
             None => {}
         }
     }
     at_losses.sort_by(f64::total_cmp);
     let at = |share: f64| at_losses.get((at_losses.len() as f64 * share) as usize).copied();
     let [low, middle, high] = [at(0.25)?, at(0.5)?, at(0.75)?];
-    let beyond = waits.iter().filter(|wait| wait.1 > high * (1.0 + PLATEAU.1)).count();
-    let is_longest = longest <= high * (1.0 + PLATEAU.1) || beyond * 50 <= waits.len();
-    (at_losses.len() >= PLATEAU.0 && middle > min && high - low <= PLATEAU.1 * middle && is_longest)
+    let beyond = waits.iter().filter(|wait| wait.1 > high * (1.0 + PLATEAU_LOSSES.1)).count();
+    let is_longest = longest <= high * (1.0 + PLATEAU_LOSSES.1) || beyond * 50 <= waits.len();
+    (at_losses.len() >= PLATEAU_LOSSES.0
+        && middle > min
+        && high - low <= PLATEAU_LOSSES.1 * middle
+        && is_longest)
         .then_some(high)
 }
 
@@ -281,12 +284,12 @@ fn need_queue(recording: &Recording, waits: &[(f64, f64)], is_full: &dyn Fn(f64)
         if let Some(found) = found.and_then(|found| waits.get(found)) {
             wait = found.1;
         }
-        if is_full(wait) || !packet.lost && packet.acknowledged.is_none() {
+        if is_full(wait) || !packet.is_lost && packet.acknowledged.is_none() {
             continue;
         }
         let is_without = u64::from(wait <= min);
         (sent, sent_without) = (sent + 1, sent_without + is_without);
-        if packet.lost {
+        if packet.is_lost {
             (lost, lost_without) = (lost + 1, lost_without + is_without);
         }
     }
@@ -305,7 +308,7 @@ fn link_losses(
     let (mut full_lost, mut full_sent, mut lost, mut sent, mut runs) = (0u64, 0u64, 0u64, 0u64, 0usize);
     let mut wait = 0.0;
     let mut in_run = false;
-    for &Packet { lost: is_lost, acknowledged, .. } in &recording.packets {
+    for &Packet { is_lost, acknowledged, .. } in &recording.packets {
         let found = acknowledged.map(|at| waits.partition_point(|wait| wait.0 < at));
         if let Some(found) = found.and_then(|found| waits.get(found)) {
             // The best estimate of a lost packet's queueing delay is that of the preceding acknowledged packet.
@@ -330,13 +333,13 @@ fn link_losses(
     // The link also loses packets while the queue is full.
     let expected = share * full_sent as f64;
     let overflows = full_lost.saturating_sub(expected as u64);
-    if overflows > 0 && overflows as f64 <= CHANCE * expected.sqrt() {
+    if overflows > 0 && overflows as f64 <= CHANCE_DEVIATIONS * expected.sqrt() {
         // As many as by chance: the queue dropped none.
         return link_losses(recording, waits, &|_| false);
     }
     let run = lost as f64 / (runs.max(1)) as f64;
     let by_chance = 1.0 / (1.0 - share).max(1e-9);
-    let losses = if runs >= RUNS.1 && run > RUNS.0 * by_chance && share < 1.0 {
+    let losses = if runs >= MIN_LOSS_BURSTS.1 && run > MIN_LOSS_BURSTS.0 * by_chance && share < 1.0 {
         Losses::Gilbert { good_to_bad: (share / (run * (1.0 - share))).min(1.0), bad_to_good: 1.0 / run }
     } else {
         Losses::Independent(share)
@@ -345,15 +348,15 @@ fn link_losses(
 }
 
 /// Losses at a full queue beyond those that are expected of the link, in standard deviations, that are more than chance.
-const CHANCE: f64 = 4.0;
+const CHANCE_DEVIATIONS: f64 = 4.0;
 /// Normal quantile of a two-sided interval of 95 %.
-const Z: f64 = 1.96;
+const NORMAL_QUANTILE: f64 = 1.96;
 
 /// Returns the interval of the median of sorted values: the order statistics at its rank and the binomial deviation. It is no narrower than the
 /// resolution of the values allows.
 fn median_interval(sorted: &[f64], resolution: f64) -> Interval {
     let count = sorted.len() as f64;
-    let (middle, half) = (count / 2.0, Z * count.sqrt() / 2.0);
+    let (middle, half) = (count / 2.0, NORMAL_QUANTILE * count.sqrt() / 2.0);
     let at = |rank: f64| sorted[(rank.max(0.0) as usize).min(sorted.len() - 1)];
     let (median, error) = (sorted[sorted.len() / 2], resolution / count.sqrt());
     (at((middle - half).floor()).min(median - error).max(0.0), at((middle + half).ceil()).max(median + error))
@@ -395,9 +398,10 @@ fn wilson_interval(count: u64, of: u64) -> Interval {
         return (0.0, 1.0);
     }
     let (total, share) = (of as f64, count as f64 / of as f64);
-    let spread = Z * Z / total;
+    let spread = NORMAL_QUANTILE * NORMAL_QUANTILE / total;
     let middle = (share + spread / 2.0) / (1.0 + spread);
-    let half = Z / (1.0 + spread) * (share * (1.0 - share) / total + spread / (4.0 * total)).sqrt();
+    let half =
+        NORMAL_QUANTILE / (1.0 + spread) * (share * (1.0 - share) / total + spread / (4.0 * total)).sqrt();
     // Without rounding.
     let low = if count == 0 { 0.0 } else { (middle - half).max(0.0) };
     (low, if count == of { 1.0 } else { (middle + half).min(1.0) })

@@ -128,10 +128,10 @@ fn transmission_of_shortest(recording: &Recording, path: &Path) -> Duration {
     let is_it = |packet: &&Packet| packet.acknowledged == Some(at);
     let (sent, mut bytes, mut longest) = (at - trip, 0, 0.0_f64);
     let waited_for = if path.was_filled { ACKNOWLEDGED_AT_ONCE } else { 1 };
-    let packets = recording.packets.iter().rev().filter(is_it).filter(|packet| packet.sent <= sent + 1e-9);
+    let packets = recording.packets.iter().rev().filter(is_it).filter(|packet| packet.sent_at <= sent + 1e-9);
     for packet in packets.take(waited_for) {
         bytes += u64::from(packet.size);
-        longest = longest.max(packet.sent - sent + of(bytes));
+        longest = longest.max(packet.sent_at - sent + of(bytes));
     }
     Duration::from_secs_f64(longest)
 }

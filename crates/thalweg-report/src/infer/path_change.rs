@@ -42,7 +42,7 @@ pub(super) fn margin(shortest: f64) -> f64 {
 }
 
 /// Number of parts of a recording whose shortest round trips are compared, and minimum number on each side of a change.
-const PARTS: (usize, usize) = (20, 4);
+const RECORDING_PARTS: (usize, usize) = (20, 4);
 /// Minimum number of parts with an empty queue at the longer of two shortest round trips.
 const EMPTY_PARTS: usize = 3;
 
@@ -61,8 +61,10 @@ struct Part {
 /// not. Or packets met an empty queue on the side with the longer ones: then these are no queueing delay.
 pub(super) fn base_delay_change(recording: &Recording, trips: &[(f64, f64)]) -> Option<(Change, bool)> {
     let none = Part { shortest: f64::INFINITY, empty: f64::INFINITY };
-    let mut parts = [none; PARTS.0];
-    let part_of = |at: f64| ((at / recording.seconds.max(1e-9) * PARTS.0 as f64) as usize).min(PARTS.0 - 1);
+    let mut parts = [none; RECORDING_PARTS.0];
+    let part_of = |at: f64| {
+        ((at / recording.seconds.max(1e-9) * RECORDING_PARTS.0 as f64) as usize).min(RECORDING_PARTS.0 - 1)
+    };
     for &(at, trip) in trips {
         let part = &mut parts[part_of(at)];
         part.shortest = part.shortest.min(trip);
@@ -72,7 +74,7 @@ pub(super) fn base_delay_change(recording: &Recording, trips: &[(f64, f64)]) -> 
         let part = &mut parts[part_of(at)];
         part.empty = part.empty.min(trip);
     }
-    (PARTS.1..PARTS.0 - PARTS.1).find_map(|split| {
+    (RECORDING_PARTS.1..RECORDING_PARTS.0 - RECORDING_PARTS.1).find_map(|split| {
         // The change itself may be within a part.
         let sides = [&parts[..split], &parts[split + 1..]];
         let round_trips = sides.map(of_all);
@@ -108,23 +110,23 @@ fn time_of(trips: &[(f64, f64)], round_trips: [f64; 2], margin: f64) -> f64 {
 }
 
 /// Minimum time without a packet at the bottleneck, relative to the shortest round trip and to the median time between transmissions, and in seconds.
-const IDLE: (f64, f64, f64) = (0.25, 8.0, 0.005);
+const MIN_IDLE_TIME: (f64, f64, f64) = (0.25, 8.0, 0.005);
 
 /// Returns the acknowledgement times and round trips of packets that met an empty queue: a queue would have drained while the sender sent
 /// nothing, and the packet's round trip would be that much shorter than that of the packet before.
 fn at_empty_queues(recording: &Recording, shortest: f64) -> impl Iterator<Item = (f64, f64)> {
     let pairs = || recording.packets.windows(2).map(|pair| (&pair[0], &pair[1]));
     let mut gaps: Vec<f64> =
-        pairs().map(|(before, packet)| packet.sent - before.sent).filter(|gap| *gap > 0.0).collect();
+        pairs().map(|(before, packet)| packet.sent_at - before.sent_at).filter(|gap| *gap > 0.0).collect();
     let middle = gaps.len() / 2;
     let median = if gaps.is_empty() { 0.0 } else { *gaps.select_nth_unstable_by(middle, f64::total_cmp).1 };
-    let idle = (shortest * IDLE.0).max(median * IDLE.1).max(IDLE.2);
+    let idle = (shortest * MIN_IDLE_TIME.0).max(median * MIN_IDLE_TIME.1).max(MIN_IDLE_TIME.2);
     pairs().filter_map(move |(before, packet)| {
         let (first, second) = (before.acknowledged?, packet.acknowledged?);
-        let [first_trip, trip] = [first - before.sent, second - packet.sent];
+        let [first_trip, trip] = [first - before.sent_at, second - packet.sent_at];
         // The difference of the gap and of the reduction: the time between the arrivals at the end of the queue.
-        let is_empty =
-            packet.sent - before.sent > idle && packet.sent - before.sent + trip - first_trip > idle;
-        (!before.again && !packet.again && is_empty).then_some((second, trip))
+        let is_empty = packet.sent_at - before.sent_at > idle
+            && packet.sent_at - before.sent_at + trip - first_trip > idle;
+        (!before.is_retransmission && !packet.is_retransmission && is_empty).then_some((second, trip))
     })
 }

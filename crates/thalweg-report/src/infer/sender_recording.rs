@@ -29,7 +29,7 @@ pub struct Recording {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Packet {
     /// Transmission time.
-    pub sent: f64,
+    pub sent_at: f64,
     /// Bytes on the wire.
     pub size: u32,
     /// Bytes of payload.
@@ -37,9 +37,9 @@ pub struct Packet {
     /// Acknowledgement time; `None` if not acknowledged.
     pub acknowledged: Option<f64>,
     /// True if the sender declared it lost.
-    pub lost: bool,
+    pub is_lost: bool,
     /// True for a retransmission.
-    pub again: bool,
+    pub is_retransmission: bool,
 }
 
 /// Error of taking a recording from a trace.
@@ -165,12 +165,12 @@ impl Recording {
         };
         let at = |time: Time| time.since(connection.start).as_secs_f64();
         let packets = data.packets.iter().map(|packet| Packet {
-            sent: at(packet.time),
+            sent_at: at(packet.time),
             size: packet.size.saturating_add(headers),
             length: packet.length,
             acknowledged: packet.is_acked().then(|| at(packet.acked)),
-            lost: packet.is_lost_on_path(),
-            again: packet.is(thalweg_trace::Packet::AGAIN),
+            is_lost: packet.is_lost_on_path(),
+            is_retransmission: packet.is(thalweg_trace::Packet::RETRANSMISSION),
         });
         let smoothed = data.metrics.get(&Metric::SmoothedRtt).into_iter().flatten();
         Ok(Self {
@@ -197,7 +197,7 @@ impl Recording {
 
     /// Returns the share of retransmissions among the packets sent.
     pub fn retransmitted(&self) -> f64 {
-        let again = self.packets.iter().filter(|packet| packet.again).count();
+        let again = self.packets.iter().filter(|packet| packet.is_retransmission).count();
         again as f64 / self.packets.len().max(1) as f64
     }
 
@@ -209,15 +209,14 @@ impl Recording {
             return self.trips.clone();
         }
         // Karn's rule: what an acknowledgement covers beside repeated data may have waited for it (RFC 6298, section 3).
-        let repeated = self.packets.iter().filter(|packet| packet.again);
+        let repeated = self.packets.iter().filter(|packet| packet.is_retransmission);
         let mut ambiguous: Vec<f64> = repeated.filter_map(|packet| packet.acknowledged).collect();
         ambiguous.sort_by(f64::total_cmp);
         let is_ambiguous = |at: f64| ambiguous.binary_search_by(|other| other.total_cmp(&at)).is_ok();
-        let once = self
-            .packets
-            .iter()
-            .filter(|packet| !packet.again && packet.acknowledged.is_none_or(|at| !is_ambiguous(at)));
-        let trips = once.filter_map(|packet| packet.acknowledged.map(|at| (at, at - packet.sent)));
+        let once = self.packets.iter().filter(|packet| {
+            !packet.is_retransmission && packet.acknowledged.is_none_or(|at| !is_ambiguous(at))
+        });
+        let trips = once.filter_map(|packet| packet.acknowledged.map(|at| (at, at - packet.sent_at)));
         let mut trips: Vec<(f64, f64)> = trips.collect();
         trips.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         trips.dedup_by_key(|trip| trip.0);

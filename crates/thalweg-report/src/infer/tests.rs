@@ -117,7 +117,7 @@ fn late_answers_are_no_busy_path() {
     let is_slow = |now: f64| (now as u64) % 8 == 7;
     let mut recording = recorded(0.0, |_| false, |now| if is_slow(now) { 0.2 } else { 1.0 });
     assert!(!Path::infer(&recording).unwrap().was_filled);
-    for packet in recording.packets.iter_mut().filter(|packet| is_slow(packet.sent)) {
+    for packet in recording.packets.iter_mut().filter(|packet| is_slow(packet.sent_at)) {
         packet.acknowledged = packet.acknowledged.map(|at| at + 0.01);
     }
     let path = Path::infer(&recording).unwrap();
@@ -149,7 +149,7 @@ fn the_first_packets_of_a_recording_are_smaller() {
         let both = [2 * pair, 2 * pair + 1].map(sizes);
         free = free.max(sent) + f64::from(both.iter().sum::<u32>()) * 8.0 / 480e3;
         packets.extend(both.map(|size| Packet {
-            sent,
+            sent_at: sent,
             size,
             length: size - 52,
             acknowledged: Some(free + 0.08),
@@ -300,7 +300,7 @@ fn numbers_beyond_sense_do_no_harm() {
         let found =
             of_events(&[("0", SENT, &first), ("1", RECEIVED, &acked), (time, SENT, &sent_number("1"))]);
         let recording = found.unwrap();
-        let is_finite = |packet: &Packet| packet.sent.is_finite() && packet.sent >= 0.0;
+        let is_finite = |packet: &Packet| packet.sent_at.is_finite() && packet.sent_at >= 0.0;
         assert!(recording.packets.iter().all(is_finite) && recording.seconds.is_finite(), "{time}");
     }
     for number in ["18446744073709551615", "18446744073709551616", "1e308", "-1", "4294967296"] {
@@ -331,7 +331,7 @@ fn acknowledgements_of_the_same_again_cost_nothing() {
 #[test]
 fn a_long_recording_is_no_large_one() {
     let trip = |number: u32| Packet {
-        sent: f64::from(number) * 20_000.0,
+        sent_at: f64::from(number) * 20_000.0,
         size: 1500,
         length: 1460,
         acknowledged: Some(f64::from(number) * 20_000.0 + 0.04),

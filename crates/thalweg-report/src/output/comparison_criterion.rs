@@ -400,34 +400,34 @@ fn rank_candidates<'a>(
 }
 
 /// Flows of a scheme whose sender aborted the connection before all data was delivered.
-pub(super) struct Aborted {
+pub(super) struct AbortedFlows {
     /// Aborted flows of all complete runs.
     pub flows: usize,
     /// All flows of these runs.
-    pub of: usize,
+    pub total: usize,
     /// Time of the first, in seconds.
     pub first: f64,
 }
 
-impl Aborted {
+impl AbortedFlows {
     /// Returns true where the share of aborted flows is too large to judge the scheme by its goodput.
     pub fn is_much(&self) -> bool {
-        self.flows as f64 > MUCH_ABORTED * self.of as f64
+        self.flows as f64 > MUCH_ABORTED * self.total as f64
     }
 }
 
 /// Returns the aborted flows of a scheme; `None` if there are none.
-pub(super) fn aborted_flows(of: &SchemeResults) -> Option<Aborted> {
+pub(super) fn aborted_flows(of: &SchemeResults) -> Option<AbortedFlows> {
     let flows = || of.runs.iter().filter(|run| run.complete).flat_map(|run| &run.flows);
     let ends = || flows().filter_map(|flow| flow.values.get(Metric::Failed));
     let first = ends().reduce(f64::min)?;
-    Some(Aborted { flows: ends().count(), of: flows().count(), first })
+    Some(AbortedFlows { flows: ends().count(), total: flows().count(), first })
 }
 
 /// Returns the sentence on schemes that are not judged because their flows aborted; `None` if there are none.
 pub(crate) fn aborted_schemes(schemes: &[SchemeResults]) -> Option<String> {
     let one = |of: &SchemeResults| {
-        let Aborted { flows, of: all, first } = aborted_flows(of).filter(Aborted::is_much)?;
+        let AbortedFlows { flows, total: all, first } = aborted_flows(of).filter(AbortedFlows::is_much)?;
         let (share, after) = (format_count(all as u64, "flow"), format_seconds(first));
         Some((of.scheme.clone(), format!("{flows} of {share} of {}, the first after {after}", of.scheme)))
     };
@@ -578,10 +578,10 @@ fn schemes_that_omit_more<'a>(
 fn unfinished_share(of: &SchemeResults, groups: &[usize]) -> f64 {
     let counted = of.runs.iter().filter(|run| run.complete);
     let all = counted.flat_map(|run| groups.iter().filter_map(|&group| run.groups.get(group)));
-    let (ended, open) = all.fold((0, 0), |(ended, open), group| {
+    let (completed, unfinished) = all.fold((0, 0), |(ended, open), group| {
         (ended + group.or_zero(Metric::Completions) as u64, open + group.or_zero(Metric::Unfinished) as u64)
     });
-    open as f64 / (ended + open).max(1) as f64
+    unfinished as f64 / (completed + unfinished).max(1) as f64
 }
 
 /// Returns a remark on unfinished transfers where they exceed `margin` under some scheme: completion times cover

@@ -2,7 +2,7 @@
 
 use super::comparison_criterion::aborted_schemes;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
-use super::metric_columns::{self, Datum, MARK, Row, has_transfers};
+use super::metric_columns::{self, Datum, Row, SIGNIFICANCE_MARK, has_transfers};
 use super::number_format::{Scale, Style, join_quoted};
 use super::table_elements::{format_direction, mean_row, mean_size_words, table_section};
 use super::text_table::{Align, Table, shorten_cell};
@@ -93,7 +93,7 @@ fn harm_sentences(of: &ComparedGroups) -> String {
     let mut text = String::new();
     for difference in &of.differences {
         let rest = of.schemes.iter().find(|scheme| scheme.scheme == difference.scheme);
-        for (metric, verb) in HARMS {
+        for (metric, verb) in HARM_METRICS {
             let name = metric.name(SubjectKind::Network);
             let value = rest.and_then(|scheme| scheme.rest.get(name));
             let (Some(value), Some(paired)) = (value, difference.rest.get(name)) else { continue };
@@ -353,7 +353,7 @@ impl Marks<'_> {
             }
             _ => {
                 format!(
-                    "; each interval by itself, {MARK} excludes zero also by Holm's method for all {count} differences \
+                    "; each interval by itself, {SIGNIFICANCE_MARK} excludes zero also by Holm's method for all {count} differences \
                      here{open}"
                 )
             }
@@ -364,7 +364,7 @@ impl Marks<'_> {
 /// Tables of means, in order: completion time comes first where transfers end.
 const MEAN_TABLES: [Tables; 2] = [Tables::TRANSFERS, Tables::MEANS];
 /// Metrics of harm to other groups, with the verb for each.
-const HARMS: [(Metric, &str); 3] = [
+const HARM_METRICS: [(Metric, &str); 3] = [
     (Metric::Goodput, "carried"),
     (Metric::CompletionMean, "completed transfers in a mean of"),
     (Metric::DelayMean, "had a mean delay of"),

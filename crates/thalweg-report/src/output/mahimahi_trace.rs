@@ -123,7 +123,7 @@ fn trace_outages(direction: &DirectionSpec) -> Vec<core::ops::Range<Time>> {
 struct Opportunities {
     times: Vec<Time>,
     /// Remainder in units of 1/(8 x 10^12) bytes, in which rates times picoseconds are integers.
-    rest: u128,
+    remainder: u128,
 }
 
 /// One opportunity in these units.
@@ -133,16 +133,16 @@ impl Opportunities {
     /// Sends at `rate` from `from` to `until`.
     fn send(&mut self, from: Time, until: Time, rate: Rate) -> Result<(), NoTrace> {
         let bits = u128::from(rate.as_bits_per_sec());
-        let sent = self.rest + bits * u128::from(until.since(from).as_picos());
+        let sent = self.remainder + bits * u128::from(until.since(from).as_picos());
         let count = sent / UNIT;
         self.check(count)?;
         for number in 1..=count {
-            let needed = (number * UNIT - self.rest).div_ceil(bits.max(1));
+            let needed = (number * UNIT - self.remainder).div_ceil(bits.max(1));
             // Cannot overflow: the time lies within the span.
             let at = from.as_picos() + needed as u64;
             self.times.push(next_millisecond(at));
         }
-        self.rest = sent - count * UNIT;
+        self.remainder = sent - count * UNIT;
         Ok(())
     }
 
@@ -167,12 +167,12 @@ impl Opportunities {
                 if still.iter().any(|span| span.contains(&time)) {
                     continue;
                 }
-                self.rest += each;
-                let count = self.rest / UNIT;
+                self.remainder += each;
+                let count = self.remainder / UNIT;
                 self.check(count)?;
                 let time = next_millisecond(at);
                 self.times.extend(core::iter::repeat_n(time, count as usize));
-                self.rest -= count * UNIT;
+                self.remainder -= count * UNIT;
             }
         }
         Ok(())

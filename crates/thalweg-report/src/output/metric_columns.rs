@@ -160,7 +160,7 @@ pub(crate) fn cell_text(metric: Metric, value: Option<Datum>, style: Style) -> S
             // A difference close to zero is shown in the unit of its interval.
             let scale = unit_for_size(metric, estimate.mean.abs().max(estimate.ci95.unwrap_or(0.0)));
             let text = scale.estimate(&estimate, style);
-            if is_significant { format!("{text} {MARK}") } else { text }
+            if is_significant { format!("{text} {SIGNIFICANCE_MARK}") } else { text }
         }
     }
 }
@@ -196,7 +196,7 @@ pub(super) fn unit_for_size(metric: Metric, size: f64) -> Scale {
 }
 
 /// Mark after differences that are significant among all differences shown.
-pub(super) const MARK: char = '*';
+pub(super) const SIGNIFICANCE_MARK: char = '*';
 
 #[cfg(test)]
 mod tests {

@@ -139,7 +139,8 @@ impl Folder {
         self.write("summary.txt", tables)?;
         self.write("version.txt", format!("thalweg {version}\n"))?;
         let title = Style::PLAIN.clean(title);
-        let mut text = format!("{MARK}\n{}\n\nPaper: {title}\n\nFiles\n-----\n", "=".repeat(MARK.len()));
+        let mut text =
+            format!("{README_START}\n{}\n\nPaper: {title}\n\nFiles\n-----\n", "=".repeat(README_START.len()));
         for (name, about) in PAPER_FILES {
             text.push_str(&format!("{name:<16}{about}\n"));
         }
@@ -156,7 +157,7 @@ impl Folder {
 
     fn readme(&self, document: &Document) -> String {
         let title = Style::PLAIN.clean(&document.scenario.title);
-        let mut text = format!("{MARK}\n{}\n\n", "=".repeat(MARK.len()));
+        let mut text = format!("{README_START}\n{}\n\n", "=".repeat(README_START.len()));
         text.push_str(&format!(
             "Scenario: {title} ({})\nMade by {} {}.\n",
             Style::PLAIN.clean(&document.scenario.file),
@@ -280,7 +281,7 @@ fn check_replaceable(target: &Path) -> Result<(), FolderError> {
     let is_unrelated =
         |name: &String| !FILES.iter().any(|(known, _)| known == name) && !is_numbered(name) && name != RUNS;
     let runs = names.iter().any(|name| name == RUNS);
-    let ours = read_text(&target.join(README)).is_ok_and(|text| text.starts_with(MARK));
+    let ours = read_text(&target.join(README)).is_ok_and(|text| text.starts_with(README_START));
     let found = if ours { names.into_iter().find(is_unrelated) } else { names.into_iter().next() };
     if let Some(found) = found {
         return Err(FolderError::UnrelatedFiles { target: target.to_owned(), found });
@@ -335,7 +336,7 @@ const README: &str = "README.txt";
 const SCHEMES: &str = "scenario-*.toml";
 
 /// First words of a folder's README; a folder without them was not written by this program.
-const MARK: &str = "Thalweg results";
+const README_START: &str = "Thalweg results";
 
 const FILES: &[(&str, &str)] = &[
     (README, "this file"),

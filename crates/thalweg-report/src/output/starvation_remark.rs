@@ -3,20 +3,20 @@
 use super::Style;
 use super::group_label::group_label;
 use super::number_format::{Scale, format_count, format_rate, join_listed};
-use crate::results::{Document, Metric, Starved};
+use crate::results::{Document, Metric, StarvedFlows};
 
 /// Returns a sentence for each group of each scheme with starved flows, the least part of its share first.
 pub(super) fn starvation_sentences(document: &Document, style: Style) -> Vec<String> {
-    let mut all: Vec<&Starved> = document.starved.iter().collect();
+    let mut all: Vec<&StarvedFlows> = document.starved.iter().collect();
     all.sort_by(|a, b| fraction_of_share(a).total_cmp(&fraction_of_share(b)));
     all.into_iter().take(MAX_SENTENCES).map(|starved| starvation_sentence(starved, document, style)).collect()
 }
 
-fn fraction_of_share(of: &Starved) -> f64 {
+fn fraction_of_share(of: &StarvedFlows) -> f64 {
     of.goodput_bps / of.share_bps
 }
 
-fn starvation_sentence(of: &Starved, document: &Document, style: Style) -> String {
+fn starvation_sentence(of: &StarvedFlows, document: &Document, style: Style) -> String {
     let compared = of.scheme.as_deref();
     let own = document
         .runs()
@@ -82,7 +82,7 @@ mod tests {
         let remarks = |starved: &[(u32, u32, f64)]| {
             let mut document =
                 Document::from_runs(test_header(&[1]), vec![Run::from_result(&run_result(1, 75))]);
-            let one = |&(flows, of, goodput_bps): &(u32, u32, f64)| Starved {
+            let one = |&(flows, of, goodput_bps): &(u32, u32, f64)| StarvedFlows {
                 scheme: None,
                 group: "bold".to_owned(),
                 flows,
@@ -127,7 +127,7 @@ mod tests {
         let schemes = schemes_without_ecn(&own.name, &own.scheme, &document);
         assert_eq!(schemes.as_deref(), Some("newreno"));
         assert_eq!(schemes_without_ecn(&own.name, "newreno", &document), None, "it has no ECN itself");
-        document.starved = vec![Starved {
+        document.starved = vec![StarvedFlows {
             scheme: None,
             group: own.name,
             flows: 1,

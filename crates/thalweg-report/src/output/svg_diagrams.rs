@@ -36,12 +36,12 @@ pub(crate) struct LinePanel {
     /// Lines.
     pub lines: Vec<Line>,
     /// Own horizontal axis, where it is not time.
-    pub across: Option<Across>,
+    pub across: Option<HorizontalAxis>,
 }
 
 /// Horizontal axis from zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Across {
+pub(crate) struct HorizontalAxis {
     /// End of the axis, in the unit of the values.
     pub to: f64,
     /// One unit of the axis in units of the values.
@@ -110,7 +110,7 @@ impl Figure {
             let next = self.panels.get(position + 1);
             let is_last = next.is_none_or(|next| next.across.is_some());
             self.draw(&mut body, panel, y, is_last || panel.across.is_some());
-            y += PANEL + 46.0;
+            y += PANEL_HEIGHT + 46.0;
         }
         let height = y + 12.0;
         format!(
@@ -129,7 +129,7 @@ impl Figure {
         let step = nice_step(max, 4.0);
         let max = (max / step).ceil().max(1.0) * step;
         let (from, to, factor, unit) = match panel.across {
-            Some(Across { to, factor, unit }) => (0.0, to, factor, unit),
+            Some(HorizontalAxis { to, factor, unit }) => (0.0, to, factor, unit),
             None => (self.from, self.to, 1.0, "s"),
         };
         // Values beyond an axis are drawn at its end, with a mark.
@@ -137,7 +137,7 @@ impl Figure {
             LEFT_MARGIN
                 + (WIDTH - LEFT_MARGIN - RIGHT_MARGIN) * ((time - from) / (to - from).max(1e-12)).min(1.0)
         };
-        let y = |value: f64| top + PANEL * (1.0 - (value / panel.factor / max).min(1.0));
+        let y = |value: f64| top + PANEL_HEIGHT * (1.0 - (value / panel.factor / max).min(1.0));
         let _ = writeln!(body, "{}", text_element(LEFT_MARGIN, top - 9.0, "start", "name", &panel.title));
         for tick in 0..=(max / step).round() as u32 {
             let value = f64::from(tick) * step;
@@ -163,10 +163,14 @@ impl Figure {
             .take_while(|tick| tick * step <= to + step * 1e-6)
         {
             let at = x(tick * step * factor);
-            let _ = writeln!(body, "<path class=\"grid\" d=\"M{at:.1} {top}v{PANEL}\"/>");
+            let _ = writeln!(body, "<path class=\"grid\" d=\"M{at:.1} {top}v{PANEL_HEIGHT}\"/>");
             if with_times {
                 let label = format!("{} {unit}", format_plain_number(tick * step));
-                let _ = writeln!(body, "{}", text_element(at, top + PANEL + 17.0, "middle", "tick", &label));
+                let _ = writeln!(
+                    body,
+                    "{}",
+                    text_element(at, top + PANEL_HEIGHT + 17.0, "middle", "tick", &label)
+                );
             }
         }
         let mut labels = Vec::new();
@@ -195,7 +199,7 @@ impl Figure {
         }
         if highest > end {
             let value = match panel.across {
-                Some(Across { factor, unit, .. }) => {
+                Some(HorizontalAxis { factor, unit, .. }) => {
                     format!("{} {unit}", format_three_significant_digits(highest / factor))
                 }
                 None => format_three_significant_digits(highest / panel.factor),
@@ -205,7 +209,7 @@ impl Figure {
         }
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
         let ends: Vec<f64> = labels.iter().map(|(at, _)| *at).collect();
-        for ((_, line), at) in labels.iter().zip(spread_labels(&ends, top, top + PANEL)) {
+        for ((_, line), at) in labels.iter().zip(spread_labels(&ends, top, top + PANEL_HEIGHT)) {
             let class = format!("label c{}", line.colour % COLOURS);
             let _ = writeln!(
                 body,
@@ -270,7 +274,7 @@ impl BarPanel {
 /// `top` and `bottom`.
 fn spread_labels(ends: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     // Too many labels for the height are placed closer together.
-    let gap = LABEL.min((bottom - top) / ends.len().max(2).saturating_sub(1) as f64);
+    let gap = LABEL_HEIGHT.min((bottom - top) / ends.len().max(2).saturating_sub(1) as f64);
     let mut places = Vec::with_capacity(ends.len());
     let mut free = top;
     for end in ends {
@@ -368,9 +372,9 @@ const WIDTH: f64 = 860.0;
 const LEFT_MARGIN: f64 = 64.0;
 const RIGHT_MARGIN: f64 = 130.0;
 /// Height of a label.
-const LABEL: f64 = 14.0;
+const LABEL_HEIGHT: f64 = 14.0;
 /// Height of a panel's plot area.
-const PANEL: f64 = 130.0;
+const PANEL_HEIGHT: f64 = 130.0;
 /// Number of line colours, used in turn.
 const COLOURS: usize = 8;
 
@@ -420,7 +424,7 @@ mod tests {
             values: values.to_vec(),
             is_faint: false,
         };
-        let drawn = |line: Line, across: Option<Across>| {
+        let drawn = |line: Line, across: Option<HorizontalAxis>| {
             let panel =
                 LinePanel { title: "Values".to_owned(), factor: 1.0, max: 100.0, lines: vec![line], across };
             Figure { panels: vec![panel], to: 10.0, ..Figure::default() }.render()
@@ -430,7 +434,7 @@ mod tests {
             burst.contains(">beyond the axis: up to 123</text>") && burst.contains("l-4 7h8z"),
             "{burst}"
         );
-        let across = Some(Across { to: 0.01, factor: 0.001, unit: "ms" });
+        let across = Some(HorizontalAxis { to: 0.01, factor: 0.001, unit: "ms" });
         let tail = drawn(line(&[0.0, 0.01, 0.03], &[0.0, 99.0, 100.0]), across);
         assert!(
             tail.contains(">beyond the axis: up to 30 ms</text>") && tail.contains("l-7 -4v8z"),

@@ -259,7 +259,7 @@ fn many_flows_are_summarised_by_their_extremes() {
 #[test]
 fn partial_runs_are_marked_partial() {
     let mut result = run_result(1, 75);
-    result.complete = false;
+    result.is_complete = false;
     let text = format_summary(
         &Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]),
         Style::PLAIN,

@@ -100,7 +100,7 @@ impl Table {
             let (mut heads, mut widths) = (heads.clone(), widths.clone());
             if let Some(&first) = block.get(1) {
                 heads[first].clone_from(&self.heads[first].alone);
-                let widest = style.columns.saturating_sub(widths[0] + GAP.len());
+                let widest = style.columns.saturating_sub(widths[0] + COLUMN_GAP.len());
                 widths[first] = widths[first].max(heads[first].chars().count().min(widest));
             }
             let rules: Vec<String> = widths.iter().map(|width| rule.repeat(*width)).collect();
@@ -121,8 +121,9 @@ impl Table {
     /// Reduces column widths to fit: names to half of the line, then texts, widest first, while they stay readable.
     /// Where that is not enough, texts get the full width beside the names.
     fn fit(&self, mut widths: Vec<usize>, columns: usize) -> Vec<usize> {
-        let total =
-            |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+        let total = |widths: &[usize]| {
+            widths.iter().sum::<usize>() + COLUMN_GAP.len() * widths.len().saturating_sub(1)
+        };
         if total(&widths) <= columns {
             return widths;
         }
@@ -131,7 +132,7 @@ impl Table {
         } else if let [only] = widths.as_mut_slice() {
             *only = (*only).min(columns);
         }
-        let room = columns.saturating_sub(widths.first().map_or(0, |first| first + GAP.len()));
+        let room = columns.saturating_sub(widths.first().map_or(0, |first| first + COLUMN_GAP.len()));
         let texts = (1..widths.len()).filter(|&column| self.heads[column].align == Align::Left);
         let texts: Vec<usize> = texts.collect();
         for &column in &texts {
@@ -153,7 +154,7 @@ impl Table {
         let first = widths.first().copied().unwrap_or(0);
         let (mut blocks, mut block, mut room) = (Vec::new(), vec![0], columns.saturating_sub(first));
         for (column, width) in widths.iter().enumerate().skip(1) {
-            if width + GAP.len() > room && block.len() > 1 {
+            if width + COLUMN_GAP.len() > room && block.len() > 1 {
                 blocks.push(core::mem::replace(&mut block, vec![0]));
                 room = columns.saturating_sub(first);
             }
@@ -163,7 +164,7 @@ impl Table {
             } else {
                 *width
             };
-            room = room.saturating_sub(widest + GAP.len());
+            room = room.saturating_sub(widest + COLUMN_GAP.len());
         }
         blocks.push(block);
         blocks
@@ -182,7 +183,7 @@ impl Table {
                 let cell = cell.get(number).map_or("", String::as_str);
                 let blanks = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
                 if column > 0 {
-                    line.push_str(GAP);
+                    line.push_str(COLUMN_GAP);
                 }
                 match self.heads[column].align {
                     Align::Left => line.extend([cell, &blanks]),
@@ -197,7 +198,7 @@ impl Table {
 }
 
 /// Text between columns.
-const GAP: &str = "  ";
+const COLUMN_GAP: &str = "  ";
 /// Minimum width to which texts are reduced to make room for other columns.
 const MIN_TEXT_COLUMNS: usize = 24;
 

@@ -72,12 +72,12 @@ fn write_text_paths(drawn: &mut String, node: Node<'_, '_>, face: &Face<'_>, siz
     let words: String = node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect();
     let spaces = |letter: char| matches!(letter, ' ' | '\t' | '\n' | '\r');
     let words: Vec<&str> = words.split(spaces).filter(|word| !word.is_empty()).collect();
-    let mut line = GlyphRun { path: String::new(), at: 0.0 };
+    let mut line = GlyphRun { path: String::new(), next_position: 0.0 };
     line.draw(&words.join(" "), face);
     let scale = size / f32::from(face.units_per_em());
     let anchor_offset = match node.attribute("text-anchor") {
-        Some("middle") => line.at / 2.0,
-        Some("end") => line.at,
+        Some("middle") => line.next_position / 2.0,
+        Some("end") => line.next_position,
         _ => 0.0,
     };
     drawn.push_str("<g");
@@ -98,7 +98,7 @@ const POSITION_ATTRIBUTES: [&str; 4] = ["x", "y", "text-anchor", "font-size"];
 struct GlyphRun {
     path: String,
     /// Position of the next glyph.
-    at: f32,
+    next_position: f32,
 }
 
 impl GlyphRun {
@@ -107,27 +107,27 @@ impl GlyphRun {
         for letter in text.chars().filter(|&letter| !is_ignorable(letter)) {
             let glyph = face.glyph_index(letter).unwrap_or(GlyphId(0));
             if let Some(last) = last.replace(glyph) {
-                self.at += f32::from(kerning_of_pair(face, last, glyph));
+                self.next_position += f32::from(kerning_of_pair(face, last, glyph));
             }
             // A glyph without an outline is a space.
             let _ = face.outline_glyph(glyph, self);
-            self.at += f32::from(face.glyph_hor_advance(glyph).unwrap_or(0));
+            self.next_position += f32::from(face.glyph_hor_advance(glyph).unwrap_or(0));
         }
     }
 }
 
 impl OutlineBuilder for GlyphRun {
     fn move_to(&mut self, x: f32, y: f32) {
-        let _ = write!(self.path, "M{} {y}", self.at + x);
+        let _ = write!(self.path, "M{} {y}", self.next_position + x);
     }
     fn line_to(&mut self, x: f32, y: f32) {
-        let _ = write!(self.path, "L{} {y}", self.at + x);
+        let _ = write!(self.path, "L{} {y}", self.next_position + x);
     }
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let _ = write!(self.path, "Q{} {y1} {} {y}", self.at + x1, self.at + x);
+        let _ = write!(self.path, "Q{} {y1} {} {y}", self.next_position + x1, self.next_position + x);
     }
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let at = self.at;
+        let at = self.next_position;
         let _ = write!(self.path, "C{} {y1} {} {y2} {} {y}", at + x1, at + x2, at + x);
     }
     fn close(&mut self) {
@@ -171,9 +171,9 @@ mod tests {
     const FONT: &[u8] = include_bytes!("../../assets/font/DejaVuSansCondensed.ttf");
 
     fn width(text: &str) -> f32 {
-        let mut line = GlyphRun { path: String::new(), at: 0.0 };
+        let mut line = GlyphRun { path: String::new(), next_position: 0.0 };
         line.draw(text, &Face::parse(FONT, 0).unwrap());
-        line.at
+        line.next_position
     }
 
     #[test]

@@ -123,9 +123,9 @@ struct Decision<'a> {
 }
 
 /// Lead of the best scheme over another one.
-struct Lead {
+struct SchemeLead {
     /// Paired improvement by seed.
-    by: Estimate,
+    improvement: Estimate,
     /// Lead as a share of the other scheme's value.
     relative: f64,
     /// Corrected p-value, where significance can be tested.
@@ -140,13 +140,13 @@ impl Decision<'_> {
         if candidates.len() < 2 {
             return Some(self.unsettled());
         }
-        let leads: Vec<Lead> = (1..candidates.len()).map(|of| self.lead(of)).collect::<Option<_>>()?;
+        let leads: Vec<SchemeLead> = (1..candidates.len()).map(|of| self.lead(of)).collect::<Option<_>>()?;
         let next = leads.first()?;
-        let of = |accepts: fn(&Lead) -> bool| {
+        let of = |accepts: fn(&SchemeLead) -> bool| {
             let found = candidates.iter().skip(1).zip(&leads).filter(move |(_, lead)| accepts(lead));
             found.map(|(candidate, _)| candidate.scheme.to_owned()).collect::<Vec<String>>()
         };
-        let is_behind = |lead: &Lead| lead.certainty == Certainty::Significant;
+        let is_behind = |lead: &SchemeLead| lead.certainty == Certainty::Significant;
         let (behind, mut first) = (of(is_behind), of(|lead| lead.certainty != Certainty::Significant));
         first.insert(0, candidates[0].scheme.to_owned());
         let SchemeComparison { note, .. } = self.criterion;
@@ -192,12 +192,12 @@ impl Decision<'_> {
     }
 
     /// Returns the lead of the first over the scheme at a position; `None` where no seed has a value for both.
-    fn lead(&self, position: usize) -> Option<Lead> {
+    fn lead(&self, position: usize) -> Option<SchemeLead> {
         self.lead_of(0, position)
     }
 
     /// Returns the lead of a scheme over one ranked below.
-    fn lead_of(&self, better: usize, position: usize) -> Option<Lead> {
+    fn lead_of(&self, better: usize, position: usize) -> Option<SchemeLead> {
         let (best, other) = (&self.criterion.candidates[better], &self.criterion.candidates[position]);
         let by = statistics::paired_difference(&other.values, &best.values)?;
         let size = by.mean.abs();
@@ -213,11 +213,11 @@ impl Decision<'_> {
             _ if relative < self.margin => Certainty::Equal,
             _ => Certainty::SingleRun,
         };
-        Some(Lead { by, relative, p, certainty })
+        Some(SchemeLead { improvement: by, relative, p, certainty })
     }
 
     /// Returns the sentence on the first two, or on all that are equal.
-    fn first_sentence(&self, leads: &[Lead]) -> String {
+    fn first_sentence(&self, leads: &[SchemeLead]) -> String {
         let SchemeComparison { subject, won, than, of, scale, candidates, .. } = self.criterion;
         let (best, next, lead) = (&candidates[0], &candidates[1], &leads[0]);
         let (first, second, mean) = (best.scheme, next.scheme, scale(best.mean).value(best.mean));
@@ -226,8 +226,8 @@ impl Decision<'_> {
             by.push_str(&format!(" ({})", Scale::PERCENT.fixed(lead.relative, 1)));
         }
         // Of several runs only one may have values for both, for example where few transfers end.
-        let is_rare = lead.by.n == 1 && best.values.len() > 1;
-        let single = match lead.by.n {
+        let is_rare = lead.improvement.n == 1 && best.values.len() > 1;
+        let single = match lead.improvement.n {
             1 if is_rare => " in the one run in which both have a value",
             1 => " in this one run",
             _ => "",
@@ -247,7 +247,7 @@ impl Decision<'_> {
                 format!("{first} {won}: {mean}{of}; {by} {than} {second}{single}.")
             }
             Certainty::SingleRun => {
-                let same = if lead.by.n > 1 {
+                let same = if lead.improvement.n > 1 {
                     "; the runs do not differ in this, and show no random variation"
                 } else {
                     ""
@@ -262,7 +262,7 @@ impl Decision<'_> {
             ),
             Certainty::Open | Certainty::Unsettled => {
                 let interval = self.interval(lead);
-                let excludes = match lead.by.excludes_zero() {
+                let excludes = match lead.improvement.excludes_zero() {
                     Some(true) if lead.p.is_some_and(|p| p >= 0.05) => {
                         format!("excludes zero only by itself{}", self.corrected(lead, ", not"))
                     }
@@ -278,10 +278,10 @@ impl Decision<'_> {
 
     /// Returns the sentence on the last scheme, where the first sentence leaves some out: the size and significance of
     /// its gap to the next to last. Lists all schemes that are indistinguishable from it.
-    fn last_sentence(&self, leads: &[Lead]) -> String {
+    fn last_sentence(&self, leads: &[SchemeLead]) -> String {
         let SchemeComparison { candidates, scale, .. } = self.criterion;
         let is_decided =
-            |lead: &Lead| matches!(lead.certainty, Certainty::Significant | Certainty::SingleRun);
+            |lead: &SchemeLead| matches!(lead.certainty, Certainty::Significant | Certainty::SingleRun);
         let end = candidates.len() - 1;
         // Schemes above the last that are indistinguishable from it.
         let alike = |&place: &usize| self.lead_of(place, end).is_none_or(|lead| !is_decided(&lead));
@@ -313,18 +313,18 @@ impl Decision<'_> {
     }
 
     /// Formats the size of a lead with its unit.
-    fn size(&self, lead: &Lead) -> String {
-        (self.criterion.scale)(lead.by.mean).value(lead.by.mean.abs())
+    fn size(&self, lead: &SchemeLead) -> String {
+        (self.criterion.scale)(lead.improvement.mean).value(lead.improvement.mean.abs())
     }
 
     /// Formats the interval of a lead's size, with the same sign convention for metrics where less is better.
-    fn interval(&self, lead: &Lead) -> String {
-        let (size, half) = (lead.by.mean.abs(), lead.by.ci95.unwrap_or(0.0));
-        (self.criterion.scale)(lead.by.mean).range(size - half, size + half)
+    fn interval(&self, lead: &SchemeLead) -> String {
+        let (size, half) = (lead.improvement.mean.abs(), lead.improvement.ci95.unwrap_or(0.0));
+        (self.criterion.scale)(lead.improvement.mean).range(size - half, size + half)
     }
 
     /// Returns the note on the correction for multiple comparisons, where there are several.
-    fn corrected(&self, lead: &Lead, word: &str) -> String {
+    fn corrected(&self, lead: &SchemeLead, word: &str) -> String {
         let count = self.tests.p.len();
         match lead.p {
             Some(p) if count > 1 => {

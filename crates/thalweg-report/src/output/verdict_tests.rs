@@ -236,9 +236,12 @@ fn a_lead_in_a_single_common_run_is_not_generalised() {
         run.flows.iter_mut().for_each(|flow| flow.finished = None);
         run
     };
-    let ended = |millis, seed| with_transfers(Duration::from_millis(millis), seed);
+    let run_ending_after = |millis, seed| with_transfers(Duration::from_millis(millis), seed);
     let found = verdicts_of(
-        &[("a", vec![ended(100, 1), ended(200, 2)]), ("b", vec![late(1), ended(300, 2)])],
+        &[
+            ("a", vec![run_ending_after(100, 1), run_ending_after(200, 2)]),
+            ("b", vec![late(1), run_ending_after(300, 2)]),
+        ],
         MARGIN,
     );
     let sentence = &about(&found, "completion time").sentence;

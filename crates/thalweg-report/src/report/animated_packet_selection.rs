@@ -18,9 +18,9 @@ pub struct Recorder {
     transmitters: u32,
     max: usize,
     /// End of the record, if it became full.
-    cut: Option<Time>,
+    truncated_at: Option<Time>,
     /// Passages in progress, by packet and link; duplicates of a packet share an entry.
-    open: BTreeMap<(PacketId, u32), Vec<Hop>>,
+    open_passages: BTreeMap<(PacketId, u32), Vec<Hop>>,
     hops: Vec<Hop>,
     numbers: BTreeMap<PacketId, u32>,
 }
@@ -34,8 +34,8 @@ struct Hop {
     /// Direction of a link: twice its position, plus one for backward.
     link: u32,
     arrived: Time,
-    began: Time,
-    ended: Time,
+    transmission_start: Time,
+    end_time: Time,
     outcome: HopOutcome,
 }
 
@@ -60,20 +60,20 @@ impl Recorder {
     pub fn new(spec: &Spec, span: Range<Time>, max: usize) -> Self {
         let transmitters = u32::try_from(2 * spec.links.len()).unwrap_or(u32::MAX);
         let (open, numbers) = (BTreeMap::new(), BTreeMap::new());
-        Self { span, transmitters, max, cut: None, open, hops: Vec::new(), numbers }
+        Self { span, transmitters, max, truncated_at: None, open_passages: open, hops: Vec::new(), numbers }
     }
 
     /// Returns the replay of a run, named by its scheme if several are compared.
     pub fn finish(mut self, scheme: &str, result: &RunResult) -> Replay {
-        let until = self.cut.unwrap_or(self.span.end).min(result.ended);
+        let until = self.truncated_at.unwrap_or(self.span.end).min(result.end_time);
         // Packets still in transit stay where they are until the end.
-        let open = core::mem::take(&mut self.open).into_values().flatten();
+        let open = core::mem::take(&mut self.open_passages).into_values().flatten();
         self.hops.extend(open.map(|hop| Hop {
-            ended: until.max(hop.ended),
+            end_time: until.max(hop.end_time),
             outcome: HopOutcome::Open,
             ..hop
         }));
-        self.hops.retain(|hop| hop.arrived < until && hop.ended >= self.span.start);
+        self.hops.retain(|hop| hop.arrived < until && hop.end_time >= self.span.start);
         self.hops.sort_by_key(|hop| (hop.arrived, hop.packet, hop.link));
         let name = |flow: u32| result.flows.get(flow as usize).map_or("", |flow| flow.name.as_str());
         let mut flows: Vec<u32> = self.hops.iter().map(|hop| hop.flow).collect();
@@ -88,28 +88,28 @@ impl Recorder {
             seed: result.seed,
             from_s: self.span.start.as_secs_f64(),
             until_s: until.as_secs_f64(),
-            cut: self.cut.is_some(),
+            cut: self.truncated_at.is_some(),
             packet: column(&|hop| f64::from(hop.packet)),
             flow: column(&|hop| place(hop.flow)),
             kind: column(&|hop| f64::from(hop.kind as u8)),
             link: column(&|hop| f64::from(hop.link)),
             arrived: column(&|hop| picos(hop.arrived)),
-            waited: column(&|hop| picos(hop.began) - picos(hop.arrived)),
-            duration: column(&|hop| picos(hop.ended) - picos(hop.began)),
+            waited: column(&|hop| picos(hop.transmission_start) - picos(hop.arrived)),
+            duration: column(&|hop| picos(hop.end_time) - picos(hop.transmission_start)),
             outcome: column(&|hop| f64::from(hop.outcome as u8)),
             flows: flows.into_iter().map(|flow| name(flow).to_owned()).collect(),
         }
     }
 
     fn on_arrival(&mut self, record: &Record<'_>) {
-        if record.time >= self.span.end || self.cut.is_some() {
+        if record.time >= self.span.end || self.truncated_at.is_some() {
             return;
         }
-        if self.hops.len() + self.open.len() >= self.max {
+        if self.hops.len() + self.open_passages.len() >= self.max {
             // When the record is full, passages that ended before the span are discarded first.
-            self.hops.retain(|hop| hop.ended >= self.span.start);
-            if self.hops.len() + self.open.len() >= self.max {
-                self.cut = Some(record.time);
+            self.hops.retain(|hop| hop.end_time >= self.span.start);
+            if self.hops.len() + self.open_passages.len() >= self.max {
+                self.truncated_at = Some(record.time);
                 return;
             }
         }
@@ -120,46 +120,46 @@ impl Recorder {
             (false, true) => Kind::Backward,
             (false, false) => Kind::Forward,
         };
-        let (link, flow, time) = (record.link, record.flow, record.time);
+        let (link, flow, time) = (record.link_direction, record.flow, record.time);
         let hop = Hop {
             packet,
             flow,
             kind,
             link,
             arrived: time,
-            began: time,
-            ended: time,
+            transmission_start: time,
+            end_time: time,
             outcome: HopOutcome::Open,
         };
-        self.open.entry((record.packet, link)).or_default().push(hop);
+        self.open_passages.entry((record.packet, link)).or_default().push(hop);
     }
 
     /// Records the start of transmission; the packet may not have been queued.
     fn began(&mut self, record: &Record<'_>) {
-        let key = (record.packet, record.link);
-        if !self.open.contains_key(&key) {
+        let key = (record.packet, record.link_direction);
+        if !self.open_passages.contains_key(&key) {
             self.on_arrival(record);
         }
-        for hop in self.open.get_mut(&key).into_iter().flatten() {
-            hop.began = record.time;
-            hop.ended = record.time;
+        for hop in self.open_passages.get_mut(&key).into_iter().flatten() {
+            hop.transmission_start = record.time;
+            hop.end_time = record.time;
         }
     }
 
     fn on_hop_end(&mut self, record: &Record<'_>, outcome: HopOutcome) {
-        let key = (record.packet, record.link);
-        let Some(copies) = self.open.get_mut(&key) else { return };
+        let key = (record.packet, record.link_direction);
+        let Some(copies) = self.open_passages.get_mut(&key) else { return };
         let mut hop = copies.remove(0);
         if copies.is_empty() {
-            self.open.remove(&key);
+            self.open_passages.remove(&key);
         }
         if outcome == HopOutcome::Dropped {
-            hop.began = record.time;
+            hop.transmission_start = record.time;
         }
-        hop.ended = record.time;
+        hop.end_time = record.time;
         hop.outcome = outcome;
         // Packets from before the span are not needed.
-        if hop.ended >= self.span.start {
+        if hop.end_time >= self.span.start {
             self.hops.push(hop);
         }
     }
@@ -167,7 +167,9 @@ impl Recorder {
 
 impl Tracer for Recorder {
     fn record(&mut self, record: &Record<'_>) {
-        if record.link >= self.transmitters || (record.time >= self.span.end && self.open.is_empty()) {
+        if record.link_direction >= self.transmitters
+            || (record.time >= self.span.end && self.open_passages.is_empty())
+        {
             return;
         }
         match record.step {
@@ -218,7 +220,7 @@ mod tests {
         Record {
             time: at(millis),
             step,
-            link,
+            link_direction: link,
             packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: None },
             flow: 2,
             reply: false,
@@ -240,7 +242,7 @@ mod tests {
         recorder.finish("", &run_result(1, 75))
     }
 
-    const STEPS: &[(u64, Step, u32, u32)] = &[
+    const TEST_STEPS: &[(u64, Step, u32, u32)] = &[
         (1, Step::Transmitted, 0, 0),
         (2, Step::Queued, 0, 1),
         (3, Step::Queued, 0, 2),
@@ -256,7 +258,7 @@ mod tests {
 
     #[test]
     fn each_link_passage_of_a_packet_is_a_row() {
-        let replay = replay(0..20, 100, STEPS);
+        let replay = replay(0..20, 100, TEST_STEPS);
         let millis = |numbers: &Numbers| numbers.values().iter().map(|picos| picos / 1e9).collect::<Vec<_>>();
         assert_eq!(millis(&replay.arrived), [1.0, 2.0, 3.0, 9.0, 10.0], "link 7 is an access link");
         assert_eq!(millis(&replay.waited), [0.0, 2.0, 0.0, 0.0, 0.0]);
@@ -269,14 +271,14 @@ mod tests {
     #[test]
     fn only_the_span_is_kept_and_packets_that_are_in_it() {
         // The first packet is in transit when the span begins; the last begins after it.
-        let replay = replay(4..9, 100, STEPS);
+        let replay = replay(4..9, 100, TEST_STEPS);
         assert_eq!(replay.packet.values(), [0.0, 1.0]);
         assert_eq!(replay.duration.values(), [4e9, 4e9]);
     }
 
     #[test]
     fn a_full_record_is_cut() {
-        let replay = replay(0..20, 3, STEPS);
+        let replay = replay(0..20, 3, TEST_STEPS);
         assert!(replay.cut);
         assert_eq!((replay.until_s, replay.arrived.values().len()), (0.009, 3));
     }

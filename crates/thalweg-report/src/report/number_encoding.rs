@@ -105,7 +105,7 @@ impl Numbers {
 
     /// Returns the approximate size of the numbers within a page, in bytes.
     pub(super) fn size(&self) -> usize {
-        self.text.len() + self.table.len() * DIGITS
+        self.text.len() + self.table.len() * NUMBER_BYTES
     }
 
     /// Decodes the numbers.
@@ -167,7 +167,7 @@ const PRECISION: f64 = 1_048_576.0;
 const LONGEST_TABLE: usize = 1000;
 
 /// Size of a number in a table, in bytes.
-const DIGITS: usize = 18;
+const NUMBER_BYTES: usize = 18;
 
 fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -4,7 +4,7 @@ use super::animated_packet_selection::Replay;
 use super::interval_bounds::Bounds;
 use super::network_data::Topology;
 use super::number_encoding::Numbers;
-use super::report_series::{AllSeries, Embedded};
+use super::report_series::{AllSeries, EmbeddedSeries};
 use crate::output::heads_of;
 use crate::results::{Document, Flow, Link, Metric, Run, Tables, Unit};
 use crate::statistics::student_quantile;
@@ -33,7 +33,7 @@ pub(super) struct Model<'a> {
     bounds: &'a Bounds,
     /// Times in picoseconds from the start of a run.
     times: Vec<Numbers>,
-    series: Vec<Embedded<'a>>,
+    series: Vec<EmbeddedSeries<'a>>,
     replays: &'a [Replay],
     /// 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom.
     t975: Vec<f64>,

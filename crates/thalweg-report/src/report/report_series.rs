@@ -10,12 +10,12 @@ use thalweg_sim::{Quantity, RunResult};
 /// Series of several runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AllSeries {
-    all: Vec<One>,
+    all: Vec<RunSeries>,
 }
 
 /// Series.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct One {
+pub(super) struct RunSeries {
     pub(super) scheme: String,
     pub(super) seed: u64,
     pub(super) quantity: String,
@@ -28,7 +28,7 @@ pub(super) struct One {
 
 /// Series within a page.
 #[derive(Debug, Serialize)]
-pub(super) struct Embedded<'a> {
+pub(super) struct EmbeddedSeries<'a> {
     scheme: &'a str,
     seed: u64,
     quantity: &'a str,
@@ -67,7 +67,7 @@ impl AllSeries {
     /// Adds the series of a run.
     pub fn add(&mut self, key: RunKey<'_>, result: &RunResult) {
         for series in &result.series {
-            self.all.push(One {
+            self.all.push(RunSeries {
                 scheme: key.scheme.to_owned(),
                 seed: key.seed,
                 quantity: series.quantity.name().to_owned(),
@@ -107,9 +107,9 @@ impl AllSeries {
                 let pairs = series.time_s.iter().zip(values);
                 let known = pairs.filter_map(|(time, value)| Some((*time, (*value)?)));
                 let (times, values): (Vec<f64>, Vec<f64>) = known.unzip();
-                let is_known = |one: &One| one.quantity == quantity.name() && one.subject == name;
+                let is_known = |one: &RunSeries| one.quantity == quantity.name() && one.subject == name;
                 if !times.is_empty() && !self.all.iter().any(is_known) {
-                    self.all.push(One {
+                    self.all.push(RunSeries {
                         scheme: String::new(),
                         seed,
                         quantity: quantity.name().to_owned(),
@@ -131,10 +131,10 @@ impl AllSeries {
     /// The number of the first invalid line, with the reason.
     pub fn from_csv(text: &str) -> Result<Self, String> {
         let mut lines = Lines { rest: text, number: 0 };
-        if lines.next() != Some(HEAD) {
-            return Err(format!("line 1: not a table of series, which begins with `{HEAD}`"));
+        if lines.next() != Some(HEADER_LINE) {
+            return Err(format!("line 1: not a table of series, which begins with `{HEADER_LINE}`"));
         }
-        let mut all: Vec<One> = Vec::new();
+        let mut all: Vec<RunSeries> = Vec::new();
         // Beginning of the previous line; most lines share it.
         let mut prefix = "";
         while let Some(line) = lines.next() {
@@ -143,7 +143,7 @@ impl AllSeries {
             let (left, time) = left.rsplit_once(',').ok_or_else(|| wrong("too few columns"))?;
             let number = |text: &str| text.parse::<f64>().map_err(|_| wrong("not a number"));
             if left != prefix || all.is_empty() {
-                all.push(One::from_columns(left).map_err(wrong)?);
+                all.push(RunSeries::from_columns(left).map_err(wrong)?);
                 prefix = left;
             }
             if let Some(series) = all.last_mut() {
@@ -160,18 +160,18 @@ impl AllSeries {
     }
 
     /// Returns all series.
-    pub(super) fn all(&self) -> &[One] {
+    pub(super) fn all(&self) -> &[RunSeries] {
         &self.all
     }
 
     /// Returns the series of a quantity.
-    pub(super) fn of(&self, quantity: &str) -> impl Iterator<Item = &One> {
+    pub(super) fn of(&self, quantity: &str) -> impl Iterator<Item = &RunSeries> {
         self.all.iter().filter(move |one| one.quantity == quantity)
     }
 
     /// Returns the time arrays (in picoseconds) and the series for a page, thinned where they would exceed `budget`
     /// bytes.
-    pub(super) fn embedded(&self, budget: usize) -> (Vec<Numbers>, Vec<Embedded<'_>>) {
+    pub(super) fn embedded(&self, budget: usize) -> (Vec<Numbers>, Vec<EmbeddedSeries<'_>>) {
         let longest = self.all.iter().map(|series| series.times.len()).max().unwrap_or(0);
         // A point takes at least a byte, and more in base64.
         let mut bound = longest.min((budget / self.all.len().max(1)).max(MIN_POINTS));
@@ -188,9 +188,9 @@ impl AllSeries {
     }
 
     /// Returns the same with at most `bound` points for each series.
-    fn embedded_within(&self, bound: usize) -> (Vec<Numbers>, Vec<Embedded<'_>>) {
+    fn embedded_within(&self, bound: usize) -> (Vec<Numbers>, Vec<EmbeddedSeries<'_>>) {
         let (mut grids, mut arrays) = (BTreeMap::new(), Vec::new());
-        let mut embed = |series: &One, times: &[f64], values: &[f64]| {
+        let mut embed = |series: &RunSeries, times: &[f64], values: &[f64]| {
             // Most series were sampled together and share their times.
             let bits: Vec<u64> = times.iter().map(|time| time.to_bits()).collect();
             let position = *grids.entry(bits).or_insert_with(|| {
@@ -212,14 +212,14 @@ impl AllSeries {
             } else {
                 embed(series, &series.times, &series.values)
             };
-            let One { scheme, seed, quantity, unit, subject, .. } = series;
-            all.push(Embedded { scheme, seed: *seed, quantity, unit, subject, times, values, points });
+            let RunSeries { scheme, seed, quantity, unit, subject, .. } = series;
+            all.push(EmbeddedSeries { scheme, seed: *seed, quantity, unit, subject, times, values, points });
         }
         (arrays, all)
     }
 }
 
-impl One {
+impl RunSeries {
     /// Creates a series without points from the first five columns of a row.
     fn from_columns(columns: &str) -> Result<Self, &'static str> {
         let fields = split_fields(columns)?;
@@ -297,7 +297,7 @@ fn split_quoted_field(text: &str) -> Result<(String, &str), &'static str> {
 }
 
 /// First line of the table.
-const HEAD: &str = "scheme,seed,quantity,unit,subject,time_s,value";
+const HEADER_LINE: &str = "scheme,seed,quantity,unit,subject,time_s,value";
 
 /// Minimum number of points after thinning: more than the width of a screen.
 const MIN_POINTS: usize = 512;
@@ -337,7 +337,7 @@ mod tests {
             ("\"a,1,q,u,s,1,2", "not closed"),
             ("\"a\"b,1,q,u,s,1,2", "a quote ends"),
         ] {
-            let error = refused(&format!("{HEAD}\n,1,q,u,s,1,2\n{row}\n"));
+            let error = refused(&format!("{HEADER_LINE}\n,1,q,u,s,1,2\n{row}\n"));
             assert!(error.starts_with("line 3: ") && error.contains(what), "{row}: {error}");
         }
     }
@@ -355,7 +355,7 @@ mod tests {
         let mut joined = AllSeries::default();
         joined.join("simulated", simulated);
         joined.join("live", live);
-        let windows: Vec<&One> = joined.of("window").filter(|one| one.subject == "bold").collect();
+        let windows: Vec<&RunSeries> = joined.of("window").filter(|one| one.subject == "bold").collect();
         let live = windows.iter().find(|one| one.scheme == "live").unwrap();
         assert_eq!((&live.times[..], &live.values[..]), (&[0.1, 0.3][..], &[10.0, 12.0][..]));
         assert!(
@@ -366,7 +366,7 @@ mod tests {
     }
 
     fn many_series(series: usize, points: usize) -> AllSeries {
-        let one = |number: usize| One {
+        let one = |number: usize| RunSeries {
             scheme: String::new(),
             seed: 1,
             quantity: "window".to_owned(),

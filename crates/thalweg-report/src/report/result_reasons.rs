@@ -56,7 +56,7 @@ pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
                 None => write!(html, "<td class=\"number\">–</td>"),
             };
         };
-        cell(found.map(|found| found.used), &|used| Scale::PERCENT.fixed(used, 1));
+        cell(found.map(|found| found.utilisation), &|used| Scale::PERCENT.fixed(used, 1));
         cell(found.map(|found| found.waiting_packets), &|packets| format!("{packets:.1}"));
         cell(found.and_then(|found| found.waiting_s), &format_seconds);
         cell(found.map(|found| found.max), &round_mean);
@@ -107,7 +107,7 @@ fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
 
 /// Returns the sentence on idle time of the bottleneck, if it explains most of the difference in goodput.
 fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
-    let [(less, at, low), (more, _, high)] = lowest_and_highest(all, |at| Some(at.used))?;
+    let [(less, at, low), (more, _, high)] = lowest_and_highest(all, |at| Some(at.utilisation))?;
     let goodput = |of: &SchemeResults| {
         of.summary.as_ref()?.totals.get(Metric::Goodput.name(SubjectKind::Network)).map(|of| of.mean)
     };
@@ -165,7 +165,7 @@ pub(super) fn of_runs(html: &mut String, runs: &[Run]) {
 struct Bottleneck {
     /// Name, as escaped text.
     name: String,
-    used: f64,
+    utilisation: f64,
     waiting_packets: f64,
     /// Queueing delay of the mean queue, in seconds; `None` where the rate varies or is unknown.
     waiting_s: Option<f64>,
@@ -186,7 +186,7 @@ impl Bottleneck {
         let rate = busiest.get(Metric::LinkRate);
         Some(Self {
             name: escape(&format_direction(&busiest.name, &busiest.from, &busiest.to, TEXT_STYLE)),
-            used: mean(Metric::Utilisation),
+            utilisation: mean(Metric::Utilisation),
             waiting_packets: mean(Metric::QueueMean),
             waiting_s: rate.map(|rate| waiting_bytes * 8.0 / rate),
             max: links.iter().map(|link| link.or_zero(Metric::QueueMax)).fold(0.0, f64::max),
@@ -197,7 +197,7 @@ impl Bottleneck {
 
 /// Returns the clause on the busiest bottleneck: its share of time busy, and its queue.
 fn queue_clause(runs: &[Run]) -> Option<String> {
-    let Bottleneck { name, used, waiting_packets, max, .. } = Bottleneck::find(runs)?;
+    let Bottleneck { name, utilisation: used, waiting_packets, max, .. } = Bottleneck::find(runs)?;
     let used = Scale::PERCENT.fixed(used, 1);
     let waiting = Scale::PACKETS.fixed(waiting_packets, 1);
     Some(format!("link {name} was busy {used} of the time; {waiting} waited on average, {max} at most"))

@@ -1,8 +1,8 @@
 //! Static picture of a document, for papers and slides.
 
 use super::downsampling::downsample;
-use super::report_series::{AllSeries, One};
-use crate::output::svg_diagrams::{Across, Bar, BarPanel, Figure, Line, LinePanel};
+use super::report_series::{AllSeries, RunSeries};
+use crate::output::svg_diagrams::{Bar, BarPanel, Figure, HorizontalAxis, Line, LinePanel};
 use crate::output::{Datum, Scale, Style, cell_text, format_direction, heads_of, title_lines};
 use crate::results::{
     Body, Curves, Document, Group, Link, Metric, Run, SchemeResults, SubjectKind, Tables, Unit,
@@ -215,11 +215,11 @@ impl ViewSource<'_> {
         let runs = distinct_runs(runs);
         let Some(first) = runs.first() else { return (Vec::new(), String::new()) };
         let links = bottleneck_names(self.document);
-        let place = |one: &One| match plot.is_of_links() {
+        let place = |one: &RunSeries| match plot.is_of_links() {
             true => links.iter().position(|(name, _)| *name == one.subject),
             false => first.flows.iter().position(|flow| flow.name == one.subject),
         };
-        let mut subjects: BTreeMap<usize, Vec<&One>> = BTreeMap::new();
+        let mut subjects: BTreeMap<usize, Vec<&RunSeries>> = BTreeMap::new();
         for one in self.series.of(plot.quantity()).filter(|one| one.scheme == scheme) {
             if runs.iter().any(|run| run.seed == one.seed)
                 && let Some(place) = place(one)
@@ -285,7 +285,7 @@ impl ViewSource<'_> {
 
     /// Returns the lines of one subject: of a single run its line; of several runs the mean at the times common to all,
     /// over a faint line for each run.
-    fn lines(&self, plot: Plot, ones: &[&One], label: &str, colour: usize) -> Vec<Line> {
+    fn lines(&self, plot: Plot, ones: &[&RunSeries], label: &str, colour: usize) -> Vec<Line> {
         let parts: Vec<(&[f64], &[f64])> = ones.iter().filter_map(|one| self.shown(plot, one)).collect();
         let line = |(times, values): (&[f64], &[f64]), points, is_faint| {
             let (times, values) = downsample(times, values, points);
@@ -304,7 +304,7 @@ impl ViewSource<'_> {
     }
 
     /// Returns the part of a series in the span shown; `None` if it is empty.
-    fn shown<'b>(&self, plot: Plot, one: &'b One) -> Option<(&'b [f64], &'b [f64])> {
+    fn shown<'b>(&self, plot: Plot, one: &'b RunSeries) -> Option<(&'b [f64], &'b [f64])> {
         // There is no round-trip time before the first sample; the simulator writes zero.
         let begun = match plot {
             Plot::RoundTrip => one.values.iter().position(|value| *value > 0.0).unwrap_or(0),
@@ -437,7 +437,7 @@ fn distribution_panel(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: us
     let (unit, factor) = Scale::for_time(to / 2.0).unit();
     let of = if all > MAX_LINES { format!(" of {MAX_LINES} of {all} groups") } else { String::new() };
     let note = if runs > 1 { format!(": mean of {runs} seeds") } else { String::new() };
-    let across = Some(Across { to, factor, unit });
+    let across = Some(HorizontalAxis { to, factor, unit });
     let (percent, share) = self::axis_unit(plot, 1.0);
     let title = format!("{}{of}{note}, {percent}", plot.title());
     Some(LinePanel { title, factor: share, max: 1.0, lines, across })

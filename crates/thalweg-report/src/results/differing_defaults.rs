@@ -1,7 +1,7 @@
 //! Options that differ between compared schemes because of their defaults.
 
 use serde::{Deserialize, Serialize};
-use thalweg_catalog::{Compared, default_differences, repair_differences};
+use thalweg_catalog::{ComparedScheme, default_differences, repair_differences};
 use thalweg_scenario::{LoadedScenario, SchemeInUse};
 
 /// Option that differs between compared schemes because of their defaults.
@@ -61,7 +61,7 @@ fn with_option(scheme: &str, option: &str, value: &str) -> String {
 }
 
 /// Returns the options whose defaults differ between these schemes.
-pub fn differing_defaults(schemes: &[Compared<'_>]) -> Vec<DifferingDefault> {
+pub fn differing_defaults(schemes: &[ComparedScheme<'_>]) -> Vec<DifferingDefault> {
     let of = |found: thalweg_catalog::DefaultDifference| {
         let level = found.level.map(|level| level.to_string().replace(' ', ""));
         let set = level.as_ref().filter(|_| found.is_common());
@@ -94,8 +94,8 @@ pub fn differing_defaults(schemes: &[Compared<'_>]) -> Vec<DifferingDefault> {
 const LOSS_REPAIR: &str = "loss repair";
 
 /// Returns the scheme of a group for a comparison, under this name.
-pub fn compared_scheme<'a>(name: &'a str, of: &'a SchemeInUse) -> Compared<'a> {
-    Compared {
+pub fn compared_scheme<'a>(name: &'a str, of: &'a SchemeInUse) -> ComparedScheme<'a> {
+    ComparedScheme {
         name,
         description: of.description,
         values: &of.values,

@@ -37,7 +37,7 @@ pub(super) struct MaxMin<'a> {
     /// Goodput of a flow of each class, in bit/s.
     pub shares: Vec<f64>,
     /// Saturated directions.
-    full: BTreeSet<DirectionId>,
+    saturated: BTreeSet<DirectionId>,
 }
 
 impl<'a> MaxMin<'a> {
@@ -49,7 +49,7 @@ impl<'a> MaxMin<'a> {
         }
         let classes = flow_classes(spec, variants, &all_paths(spec))?;
         let (shares, full) = max_min(spec, &classes);
-        Some(Self { classes, shares, full })
+        Some(Self { classes, shares, saturated: full })
     }
 }
 
@@ -76,7 +76,7 @@ impl Contention {
     /// Returns the same for a network whose flows have other schemes in each of `variants`: windows that limit a flow
     /// under some schemes alone do not count.
     pub fn from_variants(spec: &Spec, variants: &[&Spec]) -> Option<Self> {
-        let MaxMin { classes, shares, full } = MaxMin::from_spec(spec, variants)?;
+        let MaxMin { classes, shares, saturated: full } = MaxMin::from_spec(spec, variants)?;
         let crossed = |class: &Class<'_>| -> BTreeSet<DirectionId> {
             class.uses.iter().map(|(hop, _)| *hop).filter(|hop| full.contains(hop)).collect()
         };
@@ -115,7 +115,7 @@ pub(super) fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
     let last = group.start + group.spread + group.stagger * u64::from(group.count.saturating_sub(1));
     let counted = thalweg_proto::units::Time::ZERO + spec.warmup;
     let end = thalweg_proto::units::Time::ZERO + spec.duration;
-    let soon = thalweg_proto::units::Time::ZERO + spec.duration / SOON;
+    let soon = thalweg_proto::units::Time::ZERO + spec.duration / START_SPAN_DIVISOR;
     last <= counted.max(soon) && group.stop.is_none_or(|stop| stop >= end)
 }
 
@@ -237,7 +237,7 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
 /// Maximum number of paths of backlogged flows to analyse.
 const MAX_CLASSES: usize = 512;
 /// Divisor of the duration: flows that start within the first 1/20 count as present from the start.
-const SOON: u64 = 20;
+const START_SPAN_DIVISOR: u64 = 20;
 /// Relative tolerance for rounding errors.
 pub(super) const RELATIVE_TOLERANCE: f64 = 1e-9;
 

@@ -50,7 +50,7 @@ metrics! {
     /// Abort time of the sender, if it aborted; over the whole run.
     Failed = MetricDefinition::new("failed_s", Unit::Time).with_flow_value(|of| of.flow.failed.and_then(time_in_seconds));
     /// Measured time: from the end of the warm-up or the flow's start to its finish or the end of the run.
-    Counted = MetricDefinition::new("counted_s", Unit::Time).with_flow_value(|of| Some(of.flow.counted.as_secs_f64()));
+    Counted = MetricDefinition::new("counted_s", Unit::Time).with_flow_value(|of| Some(of.flow.counted_time.as_secs_f64()));
 
     /// Time from the start to the delivery of the last byte of a finite flow; over the whole run.
     Completion = MetricDefinition::new("completion_s", Unit::Time).with_header("Duration", "", FLOWS.union(PAGE))

@@ -32,7 +32,7 @@ pub use replication_means::{
     Difference, GroupMetrics, LinkMetrics, Metrics, PairedDifference, SizeMetrics, Summary,
 };
 pub use run_results::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
-pub use starvation::{FairShares, Starved};
+pub use starvation::{FairShares, StarvedFlows};
 pub use stopping_rule::{Goal, GoalOutcome, MIN_RUNS};
 pub use warmup_drift::{Drift, GoodputSeries};
 
@@ -93,7 +93,7 @@ pub struct Document {
     pub drifts: Vec<Drift>,
     /// Groups with flows that carried less than a twentieth of their max-min share; missing if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub starved: Vec<Starved>,
+    pub starved: Vec<StarvedFlows>,
     /// Requested confidence interval and its outcome, for runs with a stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<GoalOutcome>,

@@ -268,13 +268,13 @@ fn paired_differences(
         for ((name, base), (_, other)) in base.into_iter().zip(other) {
             let column = columns.entry(name).or_default();
             column.base.push(base);
-            column.other.push(other);
+            column.other_values.push(other);
         }
     }
     let exactness = minimum_half_widths(of);
     let metric = |(name, column): (&str, Column)| {
         let exactness = exactness.get(name).copied().unwrap_or(0.0);
-        Some((name.to_owned(), PairedDifference::from_values(&column.base, &column.other, exactness)?))
+        Some((name.to_owned(), PairedDifference::from_values(&column.base, &column.other_values, exactness)?))
     };
     columns.into_iter().filter_map(metric).collect()
 }
@@ -283,7 +283,7 @@ fn paired_differences(
 #[derive(Default)]
 struct Column {
     base: Vec<Option<f64>>,
-    other: Vec<Option<f64>>,
+    other_values: Vec<Option<f64>>,
 }
 
 impl PairedDifference {

@@ -229,8 +229,8 @@ impl Run {
         let totals = Values::aggregate(&of_groups, result, &result.transfers, |line| line.network);
         Self {
             seed: result.seed,
-            complete: result.complete,
-            ended_s: result.ended.as_secs_f64(),
+            complete: result.is_complete,
+            ended_s: result.end_time.as_secs_f64(),
             fingerprint: format!("{:016x}", result.fingerprint),
             events: result.events,
             hops: result.hops,

@@ -11,7 +11,7 @@ use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Spec, TransportSpec
 
 /// Flows of a group that carried less than a twentieth of their max-min share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Starved {
+pub struct StarvedFlows {
     /// Scheme, where several are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
@@ -89,7 +89,7 @@ impl FairShares {
     }
 
     /// Returns the groups of a scheme's complete runs with starved flows; `scheme` is named where several are compared.
-    pub fn starved(&self, scheme: Option<&str>, runs: &[Run]) -> Vec<Starved> {
+    pub fn starved(&self, scheme: Option<&str>, runs: &[Run]) -> Vec<StarvedFlows> {
         let yields = |shares: &Shares| {
             self.groups.len() > 1
                 && built_in_traits(&shares.scheme).is_some_and(|traits| traits.is_less_than_best_effort)
@@ -117,7 +117,7 @@ impl FairShares {
             }
             let relative = |(flow, share): &(&Flow, f64)| flow.or_zero(Metric::Goodput) / share;
             let worst = found.iter().min_by(|a, b| relative(a).total_cmp(&relative(b)))?;
-            Some(Starved {
+            Some(StarvedFlows {
                 scheme: scheme.map(str::to_owned),
                 group: shares.group.clone(),
                 flows: found.len() as u32,
@@ -198,7 +198,7 @@ mod tests {
 
     /// Returns the starved flows of `bold` where it carries `mbits` of its share of 50 beside another group, after a
     /// change to both the scenario and the result.
-    fn starved(mbits: u64, change: impl Fn(&mut Spec, &mut thalweg_sim::RunResult)) -> Vec<Starved> {
+    fn starved(mbits: u64, change: impl Fn(&mut Spec, &mut thalweg_sim::RunResult)) -> Vec<StarvedFlows> {
         let mut spec = test_fixtures::test_spec();
         spec.duration = Duration::from_secs(30);
         let line = &mut spec.links[0].forward;
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_flow_below_a_twentieth_of_its_share_is_starved() {
         let found = starved(2, |_, _| {});
-        let expected = Starved {
+        let expected = StarvedFlows {
             scheme: None,
             group: "bold".to_owned(),
             flows: 1,
@@ -229,7 +229,7 @@ mod tests {
         };
         assert_eq!(found.len(), 1, "{found:?}");
         assert!((found[0].share_bps - 50e6).abs() < 1.0);
-        assert_eq!(Starved { share_bps: 50e6, ..found[0].clone() }, expected);
+        assert_eq!(StarvedFlows { share_bps: 50e6, ..found[0].clone() }, expected);
         assert_eq!(starved(3, |_, _| {}), []);
     }
 
@@ -303,7 +303,7 @@ mod tests {
         let none: [Change<'_>; 7] = [
             // The application or the receiver limits it, it was short, or nothing was dropped.
             &|_, result| last(result, &|flow| flow.limits[3] = Duration::from_secs(20)),
-            &|_, result| last(result, &|flow| flow.counted = Duration::from_secs(4)),
+            &|_, result| last(result, &|flow| flow.counted_time = Duration::from_secs(4)),
             &|_, result| last(result, &|flow| (flow.counts.drops, flow.timeouts) = (0, 0)),
             // Without losses, its own window limits it.
             &|spec, result| {

@@ -156,7 +156,7 @@ fn means_cover_segments_and_unread_data() {
 #[test]
 fn a_partial_run_does_not_enter_the_means() {
     let mut partial = run_result(2, 10);
-    partial.complete = false;
+    partial.is_complete = false;
     let document = Document::from_runs(
         test_header(&[1, 2]),
         vec![Run::from_result(&run_result(1, 75)), Run::from_result(&partial)],

@@ -39,7 +39,7 @@ pub struct GoodputSeries {
     /// Length of a batch; zero where drift is not tested.
     batch: Duration,
     batches: usize,
-    seen: BTreeSet<u64>,
+    seen_flows: BTreeSet<u64>,
     groups: Vec<Group>,
 }
 
@@ -57,7 +57,7 @@ impl GoodputSeries {
     /// changes or a recorded capacity, which are not meant to settle.
     pub fn new(spec: &Spec) -> Self {
         let counted = spec.duration.saturating_sub(spec.warmup);
-        let min = spec.measure.interval.map_or(Duration::ZERO, |interval| interval * BATCH);
+        let min = spec.measure.interval.map_or(Duration::ZERO, |interval| interval * MIN_BATCH_SAMPLES);
         let batch = min.max(counted / MAX_BATCHES);
         let batches = if batch.is_zero() || !is_steady(spec) {
             0
@@ -66,12 +66,12 @@ impl GoodputSeries {
         };
         let group = |name: &String| Group { name: name.clone(), ..Group::default() };
         let groups = spec.groups.iter().map(|of| group(&of.name)).collect();
-        Self { warmup: spec.warmup, batch, batches, seen: BTreeSet::new(), groups }
+        Self { warmup: spec.warmup, batch, batches, seen_flows: BTreeSet::new(), groups }
     }
 
     /// Adds the series of a run. Ignores interrupted runs and runs identical to an earlier one.
     pub fn add(&mut self, result: &RunResult) {
-        if self.batches < MIN_BATCHES || !result.complete || !self.seen.insert(result.fingerprint) {
+        if self.batches < MIN_BATCHES || !result.is_complete || !self.seen_flows.insert(result.fingerprint) {
             return;
         }
         let mut sums = vec![vec![0.0; self.batches]; self.groups.len()];
@@ -111,11 +111,11 @@ impl GoodputSeries {
     pub fn drifts(&self, scheme: Option<&str>, margin: f64) -> Vec<Drift> {
         let eligible: Vec<&Group> =
             self.groups.iter().filter(|group| !group.is_short && !group.runs.is_empty()).collect();
-        let level = LEVEL / eligible.len().max(1) as f64;
+        let level = SIGNIFICANCE_LEVEL / eligible.len().max(1) as f64;
         let drift = |group: &&Group| {
             let shift = detect_drift(&group.runs, margin, level)?;
-            let is_settled = shift.cut < self.batches / 2;
-            let settled = (self.warmup + self.batch * shift.cut as u64).as_secs_f64();
+            let is_settled = shift.truncated_batches < self.batches / 2;
+            let settled = (self.warmup + self.batch * shift.truncated_batches as u64).as_secs_f64();
             Some(Drift {
                 scheme: scheme.map(str::to_owned),
                 group: group.name.clone(),
@@ -143,49 +143,50 @@ fn is_steady(spec: &Spec) -> bool {
 }
 
 /// Part of a series to truncate.
-struct Shift {
+struct SeriesTruncation {
     /// Number of batches.
-    cut: usize,
+    truncated_batches: usize,
     /// Mean of all over the mean of the rest, less 1.
     relative: f64,
 }
 
 /// Returns the drift of `runs`, each with the same number of batches; `None` where it is below `margin` or not
 /// significant at `level`.
-fn detect_drift(runs: &[Vec<f64>], margin: f64, level: f64) -> Option<Shift> {
+fn detect_drift(runs: &[Vec<f64>], margin: f64, level: f64) -> Option<SeriesTruncation> {
     let batches = runs.first()?.len();
     let average = |batch: usize| runs.iter().map(|run| run[batch]).sum::<f64>() / runs.len() as f64;
     let mean: Vec<f64> = (0..batches).map(average).collect();
-    let cut = statistics::mser(&mean).filter(|&cut| cut > 0)?;
-    let settled = statistics::mean(&mean[cut..])?;
+    let truncation = statistics::mser(&mean).filter(|&truncation| truncation > 0)?;
+    let settled = statistics::mean(&mean[truncation..])?;
     // Where the rest hardly varies, the MSER cut removes more than necessary.
-    let is_enough = |cut: &usize| {
-        let rest = statistics::mean(&mean[*cut..]);
+    let is_enough = |batches: &usize| {
+        let rest = statistics::mean(&mean[*batches..]);
         rest.is_some_and(|rest| (rest / settled - 1.0).abs() <= margin / 2.0)
     };
-    let cut = (1..cut).find(is_enough).unwrap_or(cut);
-    let (all, rest) = (statistics::mean(&mean)?, statistics::mean(&mean[cut..])?);
+    let batches = (1..truncation).find(is_enough).unwrap_or(truncation);
+    let (all, rest) = (statistics::mean(&mean)?, statistics::mean(&mean[batches..])?);
     let relative = all / rest - 1.0;
     if !relative.is_finite() || relative.abs() <= margin {
         return None;
     }
     let p = if runs.len() >= MIN_RUNS {
-        let bias = |run: &Vec<f64>| Some(statistics::mean(&run[..cut])? - statistics::mean(&run[cut..])?);
+        let bias =
+            |run: &Vec<f64>| Some(statistics::mean(&run[..batches])? - statistics::mean(&run[batches..])?);
         Estimate::from_values(&runs.iter().filter_map(bias).collect::<Vec<_>>())?.p_value()?
     } else {
         // With one or two runs, compares the first span with others of the same length.
-        let spans: Vec<f64> = mean[cut..].chunks_exact(cut).filter_map(statistics::mean).collect();
+        let spans: Vec<f64> = mean[batches..].chunks_exact(batches).filter_map(statistics::mean).collect();
         let (deviation, count) = (libm::sqrt(statistics::variance(&spans)?), spans.len() as f64);
-        let distance = statistics::mean(&mean[..cut])? - statistics::mean(&spans)?;
+        let distance = statistics::mean(&mean[..batches])? - statistics::mean(&spans)?;
         // Standard error of the difference between one value and the mean of `count` others.
         let scaled = deviation * libm::sqrt(1.0 + 1.0 / count);
         statistics::student_p(distance / scaled, spans.len() as u64 - 1)
     };
-    (p < level).then_some(Shift { cut, relative })
+    (p < level).then_some(SeriesTruncation { truncated_batches: batches, relative })
 }
 
 /// Minimum number of samples in a batch.
-const BATCH: u64 = 5;
+const MIN_BATCH_SAMPLES: u64 = 5;
 /// Maximum number of batches in a run.
 const MAX_BATCHES: u64 = 400;
 /// Minimum number of batches for a test.
@@ -193,7 +194,7 @@ const MIN_BATCHES: usize = 20;
 /// Minimum number of runs for a test across runs.
 const MIN_RUNS: usize = 3;
 /// Significance level, roughly the false-positive rate; it is low because the cut is the worst of many.
-const LEVEL: f64 = 0.005;
+const SIGNIFICANCE_LEVEL: f64 = 0.005;
 
 #[cfg(test)]
 mod tests {
@@ -215,8 +216,10 @@ mod tests {
         (0..runs).map(run).collect()
     }
 
-    fn detect_shifts(count: u64, settled: usize, depth: f64) -> Vec<Shift> {
-        (0..200).filter_map(|seed| detect_drift(&runs(seed, count, settled, depth), 0.01, LEVEL)).collect()
+    fn detect_shifts(count: u64, settled: usize, depth: f64) -> Vec<SeriesTruncation> {
+        (0..200)
+            .filter_map(|seed| detect_drift(&runs(seed, count, settled, depth), 0.01, SIGNIFICANCE_LEVEL))
+            .collect()
     }
 
     #[test]
@@ -235,8 +238,9 @@ mod tests {
             let min = if count == 1 { 160 } else { 195 };
             assert!(found.len() >= min, "{count} runs: {} of 200", found.len());
             // Some cuts of a single run are at a later random dip.
-            let near =
-                found.iter().filter(|of| of.cut.abs_diff(20) <= 4 && (of.relative + 0.05).abs() < 0.02);
+            let near = found
+                .iter()
+                .filter(|of| of.truncated_batches.abs_diff(20) <= 4 && (of.relative + 0.05).abs() < 0.02);
             let min = if count == 1 { 0.6 } else { 0.95 };
             let share = near.count() as f64 / found.len() as f64;
             assert!(share >= min, "{count} runs: {share}");
@@ -254,6 +258,6 @@ mod tests {
         let rising: Vec<Vec<f64>> = (0..5)
             .map(|run| (0..120).map(|batch| f64::from(batch) + f64::from(run) / 10.0).collect())
             .collect();
-        assert_eq!(detect_drift(&rising, 0.01, LEVEL).map(|of| of.cut), Some(60));
+        assert_eq!(detect_drift(&rising, 0.01, SIGNIFICANCE_LEVEL).map(|of| of.truncated_batches), Some(60));
     }
 }

@@ -13,7 +13,7 @@ const MAX_ERRORS: usize = 100;
 #[derive(Debug, Default)]
 pub struct Report {
     sources: Sources,
-    found: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
     errors: usize,
     dropped: usize,
     registry: Arc<Registry>,
@@ -128,8 +128,8 @@ impl Report {
         if severity == Severity::Error {
             self.errors += 1;
         }
-        if self.found.len() >= MAX_ERRORS {
-            if severity == Severity::Warning && self.found.iter().any(|one| one.code == code) {
+        if self.diagnostics.len() >= MAX_ERRORS {
+            if severity == Severity::Warning && self.diagnostics.iter().any(|one| one.code == code) {
                 *self.alike.entry(code).or_default() += 1;
             } else {
                 self.dropped += 1;
@@ -139,9 +139,9 @@ impl Report {
         let source = Arc::clone(self.sources.get(span.source));
         let span = span.start as usize..span.end as usize;
         let is_unknown_name = code.starts_with("scenario.unknown-");
-        self.found
+        self.diagnostics
             .push(Diagnostic { is_unknown_name, ..Diagnostic::new(severity, code, source, span, message) });
-        Draft(self.found.last_mut())
+        Draft(self.diagnostics.last_mut())
     }
 
     /// Returns the source texts, for later diagnostics.
@@ -151,7 +151,7 @@ impl Report {
 
     /// Returns true if a file is not valid TOML, and its content thus incomplete.
     pub fn has_syntax_errors(&self) -> bool {
-        self.found.iter().any(|one| one.code == "scenario.syntax")
+        self.diagnostics.iter().any(|one| one.code == "scenario.syntax")
     }
 
     /// Returns the number of errors found.
@@ -161,7 +161,7 @@ impl Report {
 
     /// Takes the diagnostics since the last call, in order of files and lines.
     pub fn take(&mut self) -> Vec<Diagnostic> {
-        let mut found = std::mem::take(&mut self.found);
+        let mut found = std::mem::take(&mut self.diagnostics);
         // Errors that result from a syntax error on the same line are redundant.
         let place = |one: &Diagnostic| (one.file().to_owned(), one.line());
         let garbled: BTreeSet<_> =

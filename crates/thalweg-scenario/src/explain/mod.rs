@@ -242,7 +242,7 @@ fn describe_workload(workload: &WorkloadSpec) -> String {
 fn describe_hosts(host: &HostSpec) -> String {
     let mut text = format!(
         "hosts: wake-up latency {} (p99 {}), {} per system call, {} per packet and {} per byte",
-        host.late, host.late_p99, host.call, host.packet_cost, host.byte_cost
+        host.wake_up_latency, host.late_p99, host.call, host.packet_cost, host.byte_cost
     );
     if !host.preemption.is_zero() {
         let _ = write!(text, ", preempted for {} every {}", host.preemption, host.preemption_every);
@@ -298,20 +298,20 @@ fn list_path_nodes(stops: &[&str]) -> String {
 
 /// Describes a random delay.
 fn describe_variation(variation: &VariationSpec) -> String {
-    let cut = |max: &Option<Duration>| max.map_or_else(String::new, |max| format!(", {max} at most"));
+    let max_text = |max: &Option<Duration>| max.map_or_else(String::new, |max| format!(", {max} at most"));
     let (time, kind) = match &variation.distribution {
         TimeSpec::Uniform { min, max } => (format!("{min} to {max}"), "uniform".to_owned()),
         TimeSpec::Exponential { mean, max } => {
-            (format!("{mean} on average"), format!("exponential{}", cut(max)))
+            (format!("{mean} on average"), format!("exponential{}", max_text(max)))
         }
         TimeSpec::Normal { mean, deviation, max } => {
-            (format!("{mean} on average"), format!("normal, deviation {deviation}{}", cut(max)))
+            (format!("{mean} on average"), format!("normal, deviation {deviation}{}", max_text(max)))
         }
         TimeSpec::LogNormal { median, sigma, max } => {
-            (format!("median {median}"), format!("log-normal, sigma {sigma}{}", cut(max)))
+            (format!("median {median}"), format!("log-normal, sigma {sigma}{}", max_text(max)))
         }
         TimeSpec::Pareto { min, shape, max } => {
-            (format!("{min} or more"), format!("Pareto, shape {shape}{}", cut(max)))
+            (format!("{min} or more"), format!("Pareto, shape {shape}{}", max_text(max)))
         }
         TimeSpec::Wifi { average } => (format!("average {average}"), "Wi-Fi".to_owned()),
         TimeSpec::Quantiles(times) => {
@@ -459,7 +459,7 @@ fn describe_other_effects(line: &DirectionSpec) -> String {
         let _ = write!(text, ", shaped to {rate} after bursts of {burst}");
     }
     for state in line.start_delay.sleep.iter() {
-        let _ = write!(text, ", {} to wake up after {} of idleness", state.wake, state.after);
+        let _ = write!(text, ", {} to wake up after {} of idleness", state.wake, state.idle_time);
     }
     if let Some(batch) = line.aggregation {
         let max = batch.packets.map_or_else(String::new, |packets| format!(" of up to {packets} packets"));

@@ -41,11 +41,12 @@ impl Decode for Priority {
             wrong_type::<Self>(value, report);
             return None;
         }
-        let given = u64::decode(value, report)?;
-        let found = u8::try_from(given).ok().filter(|priority| (1..=LOWEST_PRIORITY).contains(priority));
+        let given_value = u64::decode(value, report)?;
+        let found =
+            u8::try_from(given_value).ok().filter(|priority| (1..=LOWEST_PRIORITY).contains(priority));
         if found.is_none() {
             report
-                .error("scenario.range", value.span, format!("there is no priority {given}"))
+                .error("scenario.range", value.span, format!("there is no priority {given_value}"))
                 .help("priorities go from 1, the highest, to 6");
         }
         found.map(Self)
@@ -65,17 +66,17 @@ impl Decode for Match {
             .to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let given = match &value.kind {
+        let given_text = match &value.kind {
             ValueKind::String(given) => given,
             _ => {
                 wrong_type::<Self>(value, report);
                 return None;
             }
         };
-        let found = given.parse();
+        let found = given_text.parse();
         if let Err(NoMatch) = found {
             report
-                .error("scenario.match", value.span, format!("`{given}` matches no property of packets"))
+                .error("scenario.match", value.span, format!("`{given_text}` matches no property of packets"))
                 .help("expected a protocol, \"tcp\" or \"udp\", perhaps a port or ports behind it, perhaps a DSCP: \"udp 5060 dscp 46\"");
         }
         found.ok()

@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::parsed_tree::Value;
 use super::super::schema_definitions::Definitions;
-use super::super::table_declarations::{At, Decode, choice, table};
+use super::super::table_declarations::{Decode, Spanned, choice, table};
 use super::super::value_types::Interval;
 use super::scheme::words;
 use serde_json::json;
@@ -74,12 +74,12 @@ impl Decode for Turns {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let errors = report.errors();
-        let given = Vec::<At<u32>>::decode(value, report)?;
-        let counts: Vec<u32> = given.iter().map(|at| at.value).collect();
+        let slot_counts = Vec::<Spanned<u32>>::decode(value, report)?;
+        let counts: Vec<u32> = slot_counts.iter().map(|at| at.value).collect();
         let slots = counts.try_into().ok();
         // An invalid element has already been reported.
         if slots.is_none() && report.errors() == errors {
-            let message = format!("{} numbers of slots for six priorities", given.len());
+            let message = format!("{} numbers of slots for six priorities", slot_counts.len());
             report
                 .error("scenario.range", value.span, message)
                 .help("without `slots` they are [256, 128, 64, 32, 16, 8]");

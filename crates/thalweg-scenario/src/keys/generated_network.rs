@@ -196,21 +196,21 @@ fn in_words(text: &str, value: &Value) -> Table {
         return Table { entries };
     }
     entries.push((key("kind"), text_value(first)));
-    let mut given: Vec<(String, String)> = Vec::new();
+    let mut given_keys: Vec<(String, String)> = Vec::new();
     for word in words {
-        match (word.split_once('='), given.last_mut()) {
-            (Some((name, value)), _) => given.push((name.to_owned(), value.to_owned())),
+        match (word.split_once('='), given_keys.last_mut()) {
+            (Some((name, value)), _) => given_keys.push((name.to_owned(), value.to_owned())),
             // A unit that a space separates from its number.
             (None, Some((_, value))) => *value = format!("{value} {word}"),
-            (None, None) => given.push((word.to_owned(), String::new())),
+            (None, None) => given_keys.push((word.to_owned(), String::new())),
         }
     }
-    for (name, given) in given {
-        let is_integer = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
-        let kind = match given.parse::<f64>() {
-            _ if is_integer => ValueKind::Integer(given),
-            Ok(number) if number.is_finite() => ValueKind::Float(given),
-            _ => ValueKind::String(given),
+    for (name, value) in given_keys {
+        let is_integer = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        let kind = match value.parse::<f64>() {
+            _ if is_integer => ValueKind::Integer(value),
+            Ok(number) if number.is_finite() => ValueKind::Float(value),
+            _ => ValueKind::String(value),
         };
         entries.push((key(&name), Value { kind, span }));
     }

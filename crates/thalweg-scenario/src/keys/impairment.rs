@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
-use super::super::table_declarations::{At, Decode, choice, table, wrong_type};
+use super::super::table_declarations::{Decode, Spanned, choice, table, wrong_type};
 use super::super::value_types::Probability;
 use serde_json::json;
 use thalweg_proto::units::Duration;
@@ -64,7 +64,7 @@ table! {
     /// A list of the packets that are lost.
     ListLoss "list of losses" for LossSpec::List(packets) {
         /// Packet numbers, from 1, in the order in which packets enter the link.
-        packets: Vec<At<u64>> = "packets" => packets;
+        packets: Vec<Spanned<u64>> = "packets" => packets;
         /// A text file of packet numbers, one per line, beside the scenario file.
         file: String = "file";
     }
@@ -163,7 +163,7 @@ impl Decode for Chance {
         match &value.kind {
             ValueKind::Table(_) => {
                 let table = ChanceTable::decode(value, report)?;
-                let of = |at: &Option<At<Probability>>| at.as_ref().map_or(0.0, |at| at.value.0);
+                let of = |at: &Option<Spanned<Probability>>| at.as_ref().map_or(0.0, |at| at.value.0);
                 (!table.broken).then(|| Self {
                     probability: of(&table.probability),
                     correlation: of(&table.correlation),

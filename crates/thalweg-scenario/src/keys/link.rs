@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::named_paths::{self, PathDescription};
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
-use super::super::table_declarations::{At, Decode, Fields, table, wrong_type};
+use super::super::table_declarations::{Decode, Fields, Spanned, table, wrong_type};
 use super::super::value_types::{Name, Probability};
 use super::impairment::{Chance, Loss, LossTable, Reorder};
 use super::link_layer::{AggregationTable, EcnName, OrNone, PeriodicVariationTable, ShaperTable, SleepTable};
@@ -50,7 +50,7 @@ table! {
         /// A token bucket before the transmitter, which limits the long-run rate; "none" for none.
         shaper: OrNone<ShaperTable> = "shaper" or r#""none""# => start_delay.shaper;
         /// The sleep states of an idle transmitter, in ascending order of idle time and depth.
-        sleep: Vec<At<SleepTable>> = "sleep" or "[]" => start_delay.sleep;
+        sleep: Vec<Spanned<SleepTable>> = "sleep" or "[]" => start_delay.sleep;
         /// Frame aggregation: packets arrive in batches; "none" for no aggregation.
         aggregation: OrNone<AggregationTable> = "aggregation" or r#""none""# => aggregation;
         /// A periodic variation of rate and delay; "none" for none.
@@ -67,7 +67,7 @@ table! {
         /// Selective acknowledgements, reports of duplicate segments and duplicate acknowledgements are kept.
         ack_filter: AckFilterName = "ack-filter" or r#""none""# => ack_filter;
         /// Changes during the run.
-        schedule: Vec<At<ScheduleEntry>> = "schedule";
+        schedule: Vec<Spanned<ScheduleEntry>> = "schedule";
     }
 }
 
@@ -87,7 +87,7 @@ impl LinkDirection {
     /// packets of the other direction.
     pub fn leave_lists(&mut self, own: Option<&Self>) {
         let is_list =
-            |at: &At<Loss>| matches!(at.value, Loss::Table(LossTable::List(_) | LossTable::Periodic(_)));
+            |at: &Spanned<Loss>| matches!(at.value, Loss::Table(LossTable::List(_) | LossTable::Periodic(_)));
         if self.loss.as_ref().is_some_and(is_list) && own.is_none_or(|own| own.loss.is_none()) {
             self.loss = None;
         }
@@ -193,11 +193,11 @@ impl Decode for PathName {
 
 /// The names of a link's end nodes. Resolution checks that there are two, together with the link's other errors.
 #[derive(Clone, Debug, Default)]
-pub struct LinkEnds(pub Vec<At<Name>>);
+pub struct LinkEnds(pub Vec<Spanned<Name>>);
 
 impl Decode for LinkEnds {
     fn expected() -> String {
-        Vec::<At<Name>>::expected()
+        Vec::<Spanned<Name>>::expected()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         Vec::decode(value, report).map(Self)

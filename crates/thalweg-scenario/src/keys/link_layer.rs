@@ -27,7 +27,7 @@ table! {
     /// A sleep state that an idle transmitter enters, as radios do to save power.
     SleepTable "sleep" for SleepSpec {
         /// The idle time after which the state is entered.
-        after: Duration = "after" (required) => after;
+        after: Duration = "after" (required) => idle_time;
         /// The wake-up time for the next packet.
         wake: Duration = "wake" (required) => wake;
     }
@@ -149,7 +149,7 @@ macro_rules! bind_all_fields {
 
 bind_all_fields! {
     ShaperTable for TokenBucketSpec from TokenBucketSpec { rate: Rate::MAX, burst: Bytes::ZERO };
-    SleepTable for SleepSpec from SleepSpec { after: Duration::ZERO, wake: Duration::ZERO };
+    SleepTable for SleepSpec from SleepSpec { idle_time: Duration::ZERO, wake: Duration::ZERO };
     AggregationTable for AggregationSpec from AggregationSpec { every: Duration::ZERO, packets: None };
     PeriodicVariationTable for PeriodicVariationSpec from PeriodicVariationSpec {
         every: Duration::ZERO,

@@ -44,7 +44,7 @@ pub use workload::{
 use super::diagnostic::Report;
 use super::parsed_tree::{Value, ValueKind};
 use super::schema_definitions::Definitions;
-use super::table_declarations::{At, Decode, decode_entry, table, wrong_type};
+use super::table_declarations::{Decode, Spanned, decode_entry, table, wrong_type};
 use super::value_types::{Interval, Name, name_fault};
 use serde_json::json;
 use thalweg_proto::units::Duration;
@@ -66,24 +66,24 @@ table! {
         /// The order of simultaneous events: "hash" (pseudorandom, favours no flow) or "order" (as in this file).
         ties: TiesName = "ties" or r#""hash""# => ties;
         /// Files that this one builds on. Keys in this file take precedence; lists of tables are concatenated.
-        include: Vec<At<String>> = "include";
+        include: Vec<Spanned<String>> = "include";
         /// Defaults for all links, flows and schemes.
         defaults: Defaults = "defaults";
         /// A network generated from a few parameters, such as "fat-tree k=4", or read from a topology file, in addition
         /// to the links in this file.
         network: Network = "network";
         /// Links. Naming a node in a link creates it.
-        link: Vec<At<Link>> = "link";
+        link: Vec<Spanned<Link>> = "link";
         /// Route selection.
         routing: Routing = "routing";
         /// Link failures, successive or simultaneous.
-        failure: Vec<At<Failure>> = "failure";
+        failure: Vec<Spanned<Failure>> = "failure";
         /// Settings of nodes, by name.
         node: NamedTables<Node> = "node";
         /// User-defined schemes, by name: built-in schemes with other parameters.
         scheme: Schemes = "scheme";
         /// Groups of identical flows.
-        flow: Vec<At<Flow>> = "flow";
+        flow: Vec<Spanned<Flow>> = "flow";
         /// Recording of time series.
         measure: Measure = "measure";
     }
@@ -146,7 +146,7 @@ table! {
 
 /// Tables by name, as in `[node.NAME]`.
 #[derive(Clone, Debug, Default)]
-pub struct NamedTables<T>(pub Vec<(At<Name>, At<T>)>);
+pub struct NamedTables<T>(pub Vec<(Spanned<Name>, Spanned<T>)>);
 
 impl<T: Decode> Decode for NamedTables<T> {
     fn expected() -> String {
@@ -162,7 +162,7 @@ impl<T: Decode> Decode for NamedTables<T> {
             if let Some(fault) = name_fault(&key.name) {
                 report.error("scenario.name", key.span, fault);
             } else if let Some(decoded) = decode_entry(value, report) {
-                named.push((At { value: Name(key.name.clone()), span: key.span }, decoded));
+                named.push((Spanned { value: Name(key.name.clone()), span: key.span }, decoded));
             }
         }
         Some(Self(named))

@@ -6,7 +6,7 @@ use super::super::explicit_options::ExplicitOptions;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::{Definitions, Field, TableDoc};
 use super::super::table_declarations::{
-    At, Decode, as_table, decode_entry, decode_tag, report_missing_key, wrong_type,
+    Decode, Spanned, as_table, decode_entry, decode_tag, report_missing_key, wrong_type,
 };
 use super::super::unknown_unit::{has_unknown_unit, unknown_unit};
 use super::super::value_types::{Packets, QUOTED_TABLE};
@@ -113,11 +113,11 @@ pub struct QueueTable {
     /// The discipline.
     pub discipline: &'static DisciplineDescription,
     /// The capacity, if set.
-    pub capacity: Option<At<Capacity>>,
+    pub capacity: Option<Spanned<Capacity>>,
     /// The router's feedback to sources, if the table sets it.
-    pub feedback: Option<At<FeedbackChoice>>,
+    pub feedback: Option<Spanned<FeedbackChoice>>,
     /// The discipline's own keys.
-    pub given: ExplicitOptions,
+    pub explicit_options: ExplicitOptions,
 }
 
 /// The description of the key `feedback`, common to all queues.
@@ -137,7 +137,7 @@ impl Decode for QueueTable {
         let title = format!("{name} queue");
         let beside = ["discipline", "capacity", "feedback"];
         let keys = discipline.keys;
-        let given = ExplicitOptions::decode(&title, keys, table, &beside, report);
+        let explicit_options = ExplicitOptions::decode(&title, keys, table, &beside, report);
         let capacity = table.get("capacity");
         if capacity.is_none() {
             report_missing_key(&title, "capacity", &Capacity::expected(), value.span, report);
@@ -147,7 +147,7 @@ impl Decode for QueueTable {
             capacity.map(|value| decode_entry(value, report)),
             table.get("feedback").and_then(|value| decode_entry(value, report)),
         );
-        Some(Self { discipline, capacity: capacity?, feedback, given })
+        Some(Self { discipline, capacity: capacity?, feedback, explicit_options })
     }
 
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
@@ -178,7 +178,7 @@ pub enum Queue {
 
 impl Queue {
     /// Returns the router's feedback to sources, if the queue sets it.
-    pub fn feedback(&self) -> Option<&At<FeedbackChoice>> {
+    pub fn feedback(&self) -> Option<&Spanned<FeedbackChoice>> {
         match self {
             Self::Capacity(_) => None,
             Self::Table(table) => table.feedback.as_ref(),

@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
-use super::super::table_declarations::{At, Decode, choice, table, wrong_type};
+use super::super::table_declarations::{Decode, Spanned, choice, table, wrong_type};
 use super::super::value_types::{Number, Probability};
 use super::scheme::words;
 use serde_json::json;
@@ -99,7 +99,7 @@ table! {
     /// Measured times: their empirical distribution, interpolated linearly between neighbours. Give `times` or `file`.
     MeasuredJitter "measured jitter" for TimeSpec::Quantiles(times) {
         /// The times, in any order.
-        times: Vec<At<Duration>> = "times" => times;
+        times: Vec<Spanned<Duration>> = "times" => times;
         /// A text file of the times beside the scenario file, one per line, such as `0.5 ms`.
         file: String = "file";
         ..drawn: Drawn;

@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
-use super::super::table_declarations::{At, Decode, table, wrong_type};
+use super::super::table_declarations::{Decode, Spanned, table, wrong_type};
 use super::super::toml_writer::toml_string;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
@@ -17,7 +17,7 @@ table! {
         /// The initial rate of payload; "0 bit/s" stops reading.
         rate: ReadRate = "rate" or r#""unlimited""# => rate;
         /// Changes during the run.
-        schedule: Vec<At<ReadingEntry>> = "schedule";
+        schedule: Vec<Spanned<ReadingEntry>> = "schedule";
     }
 }
 

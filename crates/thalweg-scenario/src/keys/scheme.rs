@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::explicit_options::ExplicitOptions;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::{Definitions, Field, TableDoc};
-use super::super::table_declarations::{At, Decode, as_table, decode_tag, wrong_type};
+use super::super::table_declarations::{Decode, Spanned, as_table, decode_tag, wrong_type};
 use super::super::value_types::{Name, scheme_name_fault};
 use serde_json::json;
 use std::sync::Arc;
@@ -53,13 +53,13 @@ pub struct SchemeTable {
     /// The built-in scheme.
     pub description: &'static SchemeDescription,
     /// The values of its keys.
-    pub given: ExplicitOptions,
+    pub explicit_options: ExplicitOptions,
 }
 
 impl SchemeTable {
     /// Returns a built-in scheme with its defaults.
     pub const fn builtin(description: &'static SchemeDescription) -> Self {
-        Self { description, given: ExplicitOptions::new(description.keys) }
+        Self { description, explicit_options: ExplicitOptions::new(description.keys) }
     }
 }
 
@@ -88,7 +88,7 @@ impl Decode for SchemeTable {
 
 /// The tables `[scheme.NAME]`. A table with the name of a built-in scheme needs no `base` and replaces that scheme.
 #[derive(Clone, Debug, Default)]
-pub struct Schemes(pub Vec<(At<Name>, Option<At<SchemeTable>>)>);
+pub struct Schemes(pub Vec<(Spanned<Name>, Option<Spanned<SchemeTable>>)>);
 
 impl Decode for Schemes {
     fn expected() -> String {
@@ -108,8 +108,8 @@ impl Decode for Schemes {
             // Keep the name of an invalid scheme, to avoid follow-up errors at the flows that use it.
             let scheme = decode_scheme(value, Some(&key.name), &[], report);
             schemes.push((
-                At { value: Name(key.name.clone()), span: key.span },
-                scheme.map(|scheme| At { value: scheme, span: value.span }),
+                Spanned { value: Name(key.name.clone()), span: key.span },
+                scheme.map(|scheme| Spanned { value: scheme, span: value.span }),
             ));
         }
         Some(Self(schemes))
@@ -142,8 +142,9 @@ fn decode_scheme(
     };
     let description = registry.scheme(base)?;
     let beside = [&["base"], skip].concat();
-    let given = ExplicitOptions::decode(&description.title(), description.keys, table, &beside, report);
-    Some(SchemeTable { description, given })
+    let explicit_options =
+        ExplicitOptions::decode(&description.title(), description.keys, table, &beside, report);
+    Some(SchemeTable { description, explicit_options })
 }
 
 /// A flow's scheme: a name, or an inline table.

@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
-use super::super::table_declarations::{At, Decode, wrong_type};
+use super::super::table_declarations::{Decode, Spanned, wrong_type};
 use super::super::value_types::{Name, name_fault};
 use super::scheme::words;
 use serde_json::json;
@@ -36,10 +36,10 @@ words! {
 
 /// Nodes by name; `*` matches any characters.
 #[derive(Clone, Debug, Default)]
-pub struct Nodes(pub Vec<At<String>>);
+pub struct Nodes(pub Vec<Spanned<String>>);
 
 impl Nodes {
-    fn name(value: &Value, report: &mut Report) -> Option<At<String>> {
+    fn name(value: &Value, report: &mut Report) -> Option<Spanned<String>> {
         let text = String::decode(value, report)?;
         let fault = match text.matches('*').count() {
             0 => name_fault(&text),
@@ -50,7 +50,7 @@ impl Nodes {
             report.error("scenario.name", value.span, fault);
             return None;
         }
-        Some(At { value: text, span: value.span })
+        Some(Spanned { value: text, span: value.span })
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
-use super::super::table_declarations::{At, Decode, choice, table, wrong_type};
+use super::super::table_declarations::{Decode, Spanned, choice, table, wrong_type};
 use super::super::value_types::{MAX_LIST_LENGTH, Number, Share};
 use serde_json::json;
 use std::sync::Arc;
@@ -190,7 +190,7 @@ table! {
         /// A file beside the scenario file, each line with a time from the flow's start and a size, `0.5 s, 10 kB`.
         file: String = "file";
         /// The same as a list of pairs, `["0.5 s", "10 kB"]`.
-        writes: Vec<At<Write>> = "writes" => writes;
+        writes: Vec<Spanned<Write>> = "writes" => writes;
     }
 }
 
@@ -311,7 +311,7 @@ table! {
         /// the last.
         file: String = "file";
         /// The same as a list of pairs, `["10 kB", "15 %"]`.
-        sizes: Vec<At<SizePoint>> = "sizes" => sizes;
+        sizes: Vec<Spanned<SizePoint>> = "sizes" => sizes;
     }
 }
 
@@ -478,7 +478,7 @@ table! {
         /// The unit of the times.
         tick: Duration = "tick";
         /// The times of the opportunities, ascending.
-        times: Vec<At<u64>> = "times";
+        times: Vec<Spanned<u64>> = "times";
         /// The length of the trace.
         period: Duration = "period";
         /// The maximum amount sent per opportunity.

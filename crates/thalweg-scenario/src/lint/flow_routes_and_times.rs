@@ -36,13 +36,13 @@ pub(super) fn empty_measurement_times(checked: &LintInput<'_>, report: &mut Repo
     let (spec, origins) = (checked.spec, checked.origins);
     let end = Time::ZERO + spec.duration;
     if spec.warmup >= spec.duration {
-        let span = origins.warmup.unwrap_or(origins.whole);
+        let span = origins.warmup.unwrap_or(origins.file_span);
         let message =
             format!("the warm-up ({}) is not shorter than the run ({})", spec.warmup, spec.duration);
         report.warn("scenario.warmup", span, message).help("nothing is counted");
     }
     if spec.groups.is_empty() {
-        report.warn("scenario.empty", origins.whole, "the scenario has no flows").help("add a [[flow]]");
+        report.warn("scenario.empty", origins.file_span, "the scenario has no flows").help("add a [[flow]]");
     }
     for (group, origin) in spec.groups.iter().zip(&origins.groups) {
         let name = &group.name;

@@ -8,28 +8,28 @@ use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::simulation_spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// Bytes of a flow's endpoints, timers and statistics.
-const FLOW: u64 = 1700;
+const FLOW_BYTES: u64 = 1700;
 /// Bytes of a group of flows, with its route and results.
-const GROUP: u64 = 7500;
+const GROUP_BYTES: u64 = 7500;
 /// Bytes of one direction of a link, with its statistics and results.
-const LINK: u64 = 3000;
+const LINK_BYTES: u64 = 3000;
 /// Bytes of one direction of an access link, with its statistics.
-const LINE: u64 = 300;
+const LINE_BYTES: u64 = 300;
 /// Bytes of one direction of an access link with random streams.
-const RANDOM: u64 = 800;
+const RANDOM_BYTES: u64 = 800;
 /// Bytes of one direction of an access link that only queues, transmits and delays.
 const PLAIN_DIRECTION: u64 = 40;
 /// Bytes of a packet in flight, including the sender's record of it.
-const PACKET: u64 = 100;
+const PACKET_BYTES: u64 = 100;
 /// Bytes of a point of a series.
-const POINT: u64 = 16;
+const POINT_BYTES: u64 = 16;
 /// Number of series of a flow: window, in flight, round-trip time, rate, goodput, slow-start threshold.
 const SERIES: u64 = 6;
 /// Number of series of a link direction, and the number of directions with series.
 const LINK_SERIES: u64 = 6;
 const MAX_LINK_SERIES_DIRECTIONS: usize = 64;
 /// Bytes of a run without flows.
-const BASE: u64 = 8 << 20;
+const BASE_BYTES: u64 = 8 << 20;
 
 /// The memory estimate of a run, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +47,13 @@ pub struct Memory {
 impl Memory {
     /// Returns the total.
     pub fn total(self) -> u64 {
-        BASE.saturating_add(self.flows).saturating_add(self.links).saturating_add(self.series)
+        BASE_BYTES.saturating_add(self.flows).saturating_add(self.links).saturating_add(self.series)
     }
 }
 
 /// Estimates the memory of a run of `spec`.
 pub fn estimate_memory(spec: &Spec, paths: &Paths) -> Memory {
-    let mut flows: u64 = GROUP * spec.groups.len() as u64;
+    let mut flows: u64 = GROUP_BYTES * spec.groups.len() as u64;
     let mut count: u64 = 0;
     // Maximum packets of flows on each link direction, by their windows and the data that they send.
     let mut max = vec![0u64; spec.links.len() * 2];
@@ -69,10 +69,12 @@ pub fn estimate_memory(spec: &Spec, paths: &Paths) -> Memory {
             ends.into_iter().map(access_line).sum()
         });
         // Random host times use a separate link, or the access link.
-        let lines = if group.overhead.is_zero() { lines } else { lines + RANDOM };
+        let lines = if group.overhead.is_zero() { lines } else { lines + RANDOM_BYTES };
         let rate = path.as_ref().map(|path| fastest_entry(spec, group, path));
         let packets = max_packets(group, rate, spec.duration);
-        let each = FLOW + lines + PACKET.saturating_mul(first_window(&group.transport).min(packets.max(1)));
+        let each = FLOW_BYTES
+            + lines
+            + PACKET_BYTES.saturating_mul(first_window(&group.transport).min(packets.max(1)));
         flows = flows.saturating_add(each.saturating_mul(u64::from(group.count)));
         count += u64::from(group.count);
         let packets = packets.saturating_mul(u64::from(group.count));
@@ -109,8 +111,8 @@ pub fn estimate_memory(spec: &Spec, paths: &Paths) -> Memory {
             largest_link = (here, Some(number));
         }
     }
-    let links = PACKET.saturating_mul(packets.min(max_total));
-    let links = links.saturating_add(LINK * 2 * spec.links.len() as u64);
+    let links = PACKET_BYTES.saturating_mul(packets.min(max_total));
+    let links = links.saturating_add(LINK_BYTES * 2 * spec.links.len() as u64);
     let measured = count.min(u64::from(spec.measure.flows));
     let watched = (2 * spec.links.len()).min(MAX_LINK_SERIES_DIRECTIONS) as u64;
     let points = match (spec.measure.interval, spec.measure.every_event) {
@@ -122,7 +124,7 @@ pub fn estimate_memory(spec: &Spec, paths: &Paths) -> Memory {
         (None, false) => 0,
     };
     let series = (measured * SERIES + watched * LINK_SERIES).saturating_mul(points);
-    let series = series.saturating_mul(POINT);
+    let series = series.saturating_mul(POINT_BYTES);
     Memory { flows, links, largest_link: largest_link.1, series }
 }
 
@@ -174,9 +176,9 @@ fn access_line(line: &DirectionSpec) -> u64 {
     if is_plain {
         PLAIN_DIRECTION
     } else if super::randomness::random_line(line) {
-        RANDOM
+        RANDOM_BYTES
     } else {
-        LINE
+        LINE_BYTES
     }
 }
 

@@ -97,22 +97,22 @@ type Remark = (String, &'static str);
 /// reported only if neither uses it.
 #[derive(Default)]
 struct UnusedSettings {
-    found: Vec<(&'static str, Span, Option<Remark>)>,
+    unused: Vec<(&'static str, Span, Option<Remark>)>,
 }
 
 impl UnusedSettings {
     /// Adds a setting of a direction, with the code of its warning: the message and the help, or `None` if the direction uses it.
     fn note(&mut self, code: &'static str, span: Option<Span>, message: Option<Remark>) {
         let Some(span) = span else { return };
-        match self.found.iter_mut().find(|(of, at, _)| *of == code && *at == span) {
+        match self.unused.iter_mut().find(|(of, at, _)| *of == code && *at == span) {
             // Used by one direction, or already noted.
             Some((_, _, earlier)) => *earlier = earlier.take().filter(|_| message.is_some()),
-            None => self.found.push((code, span, message)),
+            None => self.unused.push((code, span, message)),
         }
     }
 
     fn report(self, report: &mut Report) {
-        for (code, span, message) in self.found {
+        for (code, span, message) in self.unused {
             if let Some((message, help)) = message {
                 report.warn(code, span, message).help(help);
             }

@@ -39,7 +39,7 @@ pub(super) fn read(
         GraphNode {
             id: node.attribute("id").unwrap_or_default().to_owned(),
             label: data.get("label").cloned(),
-            at: at[0].zip(at[1]).map(|(latitude, longitude)| [latitude, longitude]),
+            coordinates: at[0].zip(at[1]).map(|(latitude, longitude)| [latitude, longitude]),
             span: span(&node),
         }
     });

@@ -20,9 +20,9 @@ mod xml_reading;
 use super::diagnostic::Report;
 use super::keys::{Link, LinkDirection, LinkEnds, NetworkTable, Reverse};
 use super::source_text::Span;
-use super::table_declarations::At;
 #[cfg(test)]
 use super::table_declarations::Decode;
+use super::table_declarations::Spanned;
 use super::value_types::Name;
 use thalweg_proto::units::{Duration, Rate};
 
@@ -77,7 +77,7 @@ pub struct NetworkContext<'a> {
 #[derive(Debug)]
 pub struct Links {
     /// All of them.
-    pub links: Vec<At<Link>>,
+    pub links: Vec<Spanned<Link>>,
     /// The reason for missing delays of links in a file.
     pub missing_delay_reason: Option<&'static str>,
 }
@@ -94,7 +94,7 @@ fn is_too_large(what: &str, nodes: u64, links: u64, span: Span, report: &mut Rep
 }
 
 /// Reports a number below `min`; returns true if it is.
-fn is_too_small(at: Option<&At<u32>>, min: u32, what: &str, report: &mut Report) -> bool {
+fn is_too_small(at: Option<&Spanned<u32>>, min: u32, what: &str, report: &mut Report) -> bool {
     let Some(at) = at.filter(|at| at.value < min) else { return at.is_none() };
     report.error("scenario.range", at.span, format!("{what} must be at least {min}"));
     true
@@ -102,11 +102,11 @@ fn is_too_small(at: Option<&At<u32>>, min: u32, what: &str, report: &mut Report)
 
 /// Returns the links of a network; none after a reported error.
 pub fn expand_network(
-    network: &At<NetworkTable>,
-    given: NetworkContext<'_>,
+    network: &Spanned<NetworkTable>,
+    context: NetworkContext<'_>,
     report: &mut Report,
 ) -> Option<Links> {
-    let (span, seed) = (network.span, given.seed);
+    let (span, seed) = (network.span, context.seed);
     let mut missing_delay_reason = None;
     let generated = match &network.value {
         NetworkTable::FatTree(table) => fat_tree::generate(table, span, report),
@@ -118,26 +118,26 @@ pub fn expand_network(
         NetworkTable::Waxman(table) => waxman::generate(table, seed, span, report),
         NetworkTable::File(table) => {
             let has_delay =
-                [Some(&table.line), given.defaults].into_iter().flatten().any(|line| line.delay.is_some());
-            let topology = topology_file::read(given.file?, has_delay, table.file.as_ref()?.span, report)?;
+                [Some(&table.line), context.defaults].into_iter().flatten().any(|line| line.delay.is_some());
+            let topology = topology_file::read(context.file?, has_delay, table.file.as_ref()?.span, report)?;
             missing_delay_reason = Some(topology.missing_delay_reason);
             Some(GeneratedNetwork { edges: topology.edges, tiers: vec![table.line.clone()] })
         }
     }?;
-    let at = |value: Name, span: Span| At { value, span };
+    let at = |value: Name, span: Span| Spanned { value, span };
     let links = generated.edges.into_iter().map(|edge| {
         let span = edge.span.unwrap_or(span);
         let mut line = LinkDirection {
-            delay: edge.delay.map(|value| At { value, span }),
-            rate: edge.rate.map(|value| At { value, span }),
+            delay: edge.delay.map(|value| Spanned { value, span }),
+            rate: edge.rate.map(|value| Spanned { value, span }),
             ..LinkDirection::default()
         };
         line.complete(&generated.tiers[edge.tier]);
         // A direction without a rate of its own has that of the network, not that of the other direction.
         let back = edge.reverse_rate.filter(|rate| *rate != edge.rate).map(|rate| {
             let mut back =
-                LinkDirection { rate: rate.map(|value| At { value, span }), ..LinkDirection::default() };
-            for common in [Some(&generated.tiers[edge.tier]), given.defaults].into_iter().flatten() {
+                LinkDirection { rate: rate.map(|value| Spanned { value, span }), ..LinkDirection::default() };
+            for common in [Some(&generated.tiers[edge.tier]), context.defaults].into_iter().flatten() {
                 let rates = LinkDirection {
                     rate: common.rate.clone(),
                     trace: common.trace.clone(),
@@ -145,23 +145,23 @@ pub fn expand_network(
                 };
                 back.complete(&rates);
             }
-            At { value: Reverse { line: back, ..Reverse::default() }, span }
+            Spanned { value: Reverse { line: back, ..Reverse::default() }, span }
         });
         let ends = edge.ends.map(|name| at(Name(name), span)).to_vec();
         let link = Link {
             name: edge.name.map(|name| at(Name(name), span)),
-            between: Some(At { value: LinkEnds(ends), span }),
+            between: Some(Spanned { value: LinkEnds(ends), span }),
             reverse: back,
             line,
             ..Link::default()
         };
-        At { value: link, span }
+        Spanned { value: link, span }
     });
     Some(Links { links: links.collect(), missing_delay_reason })
 }
 
 /// Merges a tier's explicit link parameters with the common ones.
-fn merge_tier(own: Option<&At<LinkDirection>>, all: &LinkDirection) -> LinkDirection {
+fn merge_tier(own: Option<&Spanned<LinkDirection>>, all: &LinkDirection) -> LinkDirection {
     let mut line = own.map(|at| at.value.clone()).unwrap_or_default();
     line.complete(all);
     line
@@ -185,10 +185,10 @@ mod tests {
     /// Returns the links of a network from its text, and the degree of each node.
     fn network_links(text: &str) -> (Vec<[String; 2]>, BTreeMap<String, usize>) {
         let (network, mut report) =
-            (At { value: decode_network_table(text), span: Span::default() }, Report::default());
-        let given = NetworkContext { seed: 1, ..NetworkContext::default() };
-        let links = expand_network(&network, given, &mut report).expect("a network").links;
-        let ends = |link: &At<Link>| {
+            (Spanned { value: decode_network_table(text), span: Span::default() }, Report::default());
+        let context = NetworkContext { seed: 1, ..NetworkContext::default() };
+        let links = expand_network(&network, context, &mut report).expect("a network").links;
+        let ends = |link: &Spanned<Link>| {
             let ends = link.between.as_ref().unwrap().value.0.clone();
             [ends[0].value.0.clone(), ends[1].value.0.clone()]
         };

@@ -4,7 +4,7 @@ use super::{Edge, GeneratedNetwork, is_too_large, is_too_small};
 use crate::diagnostic::Report;
 use crate::keys::{LinkDirection, Square};
 use crate::source_text::Span;
-use crate::table_declarations::{At, Fields};
+use crate::table_declarations::{Fields, Spanned};
 use thalweg_proto::random::RandomStream;
 
 /// Maximum number of nodes at random positions: all pairs are compared.
@@ -12,14 +12,19 @@ const MAX_NODES: u32 = 1 << 12;
 
 /// Positions in a square of side 1.
 pub(super) struct Positions {
-    at: Vec<[f64; 2]>,
+    coordinates: Vec<[f64; 2]>,
     /// The random stream for further draws.
     pub stream: RandomStream,
 }
 
 impl Positions {
     /// Draws the positions; returns `None` after reporting that there are too few or too many.
-    pub fn draw(nodes: Option<&At<u32>>, square: &Square, seed: u64, report: &mut Report) -> Option<Self> {
+    pub fn draw(
+        nodes: Option<&Spanned<u32>>,
+        square: &Square,
+        seed: u64,
+        report: &mut Report,
+    ) -> Option<Self> {
         if is_too_small(nodes, 2, "the number of nodes", report) {
             return None;
         }
@@ -31,19 +36,19 @@ impl Positions {
         }
         let mut stream = RandomStream::new(square.seed.as_deref().copied().unwrap_or(seed), "network", 0);
         let at = (0..nodes.value).map(|_| [stream.unit(), stream.unit()]).collect();
-        Some(Self { at, stream })
+        Some(Self { coordinates: at, stream })
     }
 
     /// Returns the distance between two nodes.
     pub fn distance(&self, a: usize, b: usize) -> f64 {
-        let ([ax, ay], [bx, by]) = (self.at[a], self.at[b]);
+        let ([ax, ay], [bx, by]) = (self.coordinates[a], self.coordinates[b]);
         ((ax - bx) * (ax - bx) + (ay - by) * (ay - by)).sqrt()
     }
 
     /// Returns the largest distance between two nodes.
     pub fn widest(&self) -> f64 {
         let of = |a: usize| (0..a).map(move |b| (a, b));
-        (0..self.at.len()).flat_map(of).map(|(a, b)| self.distance(a, b)).fold(0.0, f64::max)
+        (0..self.coordinates.len()).flat_map(of).map(|(a, b)| self.distance(a, b)).fold(0.0, f64::max)
     }
 
     /// Links the pairs selected by `is_linked`, which is called in order, and joins disconnected components.
@@ -55,7 +60,7 @@ impl Positions {
         span: Span,
         report: &mut Report,
     ) -> Option<GeneratedNetwork> {
-        let count = self.at.len();
+        let count = self.coordinates.len();
         let mut pairs = Vec::new();
         for b in 1..count {
             for a in 0..b {
@@ -80,7 +85,7 @@ impl Positions {
 
     /// Adds the shortest possible links from the first node's component to the others.
     fn connect(&self, pairs: &mut Vec<(usize, usize)>) {
-        let count = self.at.len();
+        let count = self.coordinates.len();
         let mut neighbours = vec![Vec::new(); count];
         for &(a, b) in pairs.iter() {
             neighbours[a].push(b);

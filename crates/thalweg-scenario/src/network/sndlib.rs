@@ -40,7 +40,7 @@ pub(super) fn read(
                 }
             }
         });
-        graph.nodes.push(GraphNode { label: Some(id.clone()), id, at, span: span(&node) });
+        graph.nodes.push(GraphNode { label: Some(id.clone()), id, coordinates: at, span: span(&node) });
     }
     for link in within("networkStructure", "links", "link") {
         let ends = ["source", "target"].map(|end| child_text(link, end).unwrap_or_default().to_owned());

@@ -14,7 +14,7 @@ pub(super) struct GraphNode {
     pub id: String,
     pub label: Option<String>,
     /// Latitude and longitude in degrees.
-    pub at: Option<[f64; 2]>,
+    pub coordinates: Option<[f64; 2]>,
     pub span: Span,
 }
 
@@ -62,7 +62,7 @@ impl TopologyGraph {
         let mut names_of_links = Names::default();
         let (mut amid, mut within) = (0, 0);
         let edges = pairs.iter().zip(backs).map(|(&(link, [a, b]), back)| {
-            let at = |end: usize| self.nodes[end].at;
+            let at = |end: usize| self.nodes[end].coordinates;
             let is_known = at(a).is_some() && at(b).is_some();
             let found = positions[a].zip(positions[b]).map(|(a, b)| delay_between(a, b));
             let delay = match found {
@@ -92,7 +92,7 @@ impl TopologyGraph {
     pub fn missing_delay_reason(&self) -> &'static str {
         if self.has_drawing_coordinates {
             "the coordinates of this file are those of a drawing"
-        } else if self.nodes.iter().all(|node| node.at.is_none()) {
+        } else if self.nodes.iter().all(|node| node.coordinates.is_none()) {
             "no node of this file has coordinates"
         } else {
             "neither its ends nor the nodes that they lead to have coordinates"
@@ -102,7 +102,7 @@ impl TopologyGraph {
     fn warn_of_delays(&self, amid: usize, within: usize, span: Span, report: &mut Report) {
         let mut parts = Vec::new();
         if amid > 0 {
-            let nowhere = self.nodes.iter().filter(|node| node.at.is_none()).count();
+            let nowhere = self.nodes.iter().filter(|node| node.coordinates.is_none()).count();
             parts.push(format!(
                 "{nowhere} of {} nodes have no coordinates and are placed between their neighbours, which gives {amid} links their delay",
                 self.nodes.len()
@@ -170,7 +170,7 @@ impl TopologyGraph {
             neighbours[a].push(b);
             neighbours[b].push(a);
         }
-        let mut at: Vec<Option<[f64; 2]>> = self.nodes.iter().map(|node| node.at).collect();
+        let mut at: Vec<Option<[f64; 2]>> = self.nodes.iter().map(|node| node.coordinates).collect();
         let mut new: Vec<usize> = (0..at.len()).filter(|&node| at[node].is_some()).collect();
         while !new.is_empty() {
             let mut next: Vec<usize> = new.iter().flat_map(|&node| &neighbours[node]).copied().collect();
@@ -285,7 +285,7 @@ impl GraphNode {
 /// Names that are in use.
 #[derive(Debug, Default)]
 struct Names {
-    taken: BTreeSet<String>,
+    taken_names: BTreeSet<String>,
     /// The next free number for each stem, to avoid a quadratic search.
     next: BTreeMap<String, u64>,
 }
@@ -293,7 +293,7 @@ struct Names {
 impl Names {
     /// Returns the wanted name if it is free, or else its stem with the first free number from 2.
     fn take(&mut self, wanted: &str) -> String {
-        if self.taken.insert(wanted.to_owned()) {
+        if self.taken_names.insert(wanted.to_owned()) {
             return wanted.to_owned();
         }
         // Leave space for the number.
@@ -302,7 +302,7 @@ impl Names {
         loop {
             let name = format!("{stem} {next}");
             *next += 1;
-            if self.taken.insert(name.clone()) {
+            if self.taken_names.insert(name.clone()) {
                 return name;
             }
         }

@@ -1,7 +1,7 @@
 //! The pages of a column chunk: compression, missing values, encodings.
 
 use super::file_metadata::{Chunk, Column, Type};
-use super::thrift_compact_protocol::{Malformed, ReadResult, Thrift, kind, varint};
+use super::thrift_compact_protocol::{MalformedThrift, ReadResult, Thrift, kind, varint};
 use ruzstd::decoding::StreamingDecoder;
 use std::borrow::Cow;
 use std::io;
@@ -25,8 +25,8 @@ pub enum Cell {
 /// A failure to read the values of a column; what it says follows the column's name.
 pub type Fault = String;
 
-impl From<Malformed> for Fault {
-    fn from(_: Malformed) -> Self {
+impl From<MalformedThrift> for Fault {
+    fn from(_: MalformedThrift) -> Self {
         "is damaged".to_owned()
     }
 }
@@ -70,18 +70,18 @@ pub fn read_column(
     left: &mut usize,
     cells: &mut Vec<Cell>,
 ) -> Result<(), Fault> {
-    let end = cells.len() + usize::try_from(chunk.values).map_err(|_| Malformed)?;
+    let end = cells.len() + usize::try_from(chunk.values).map_err(|_| MalformedThrift)?;
     // Some writers give 0 for a dictionary that is not there.
     let start = chunk.dictionary.filter(|at| (1..chunk.data).contains(at)).unwrap_or(chunk.data);
-    let start = usize::try_from(start).map_err(|_| Malformed)?;
-    let length = usize::try_from(chunk.length).map_err(|_| Malformed)?;
-    let mut rest = file.get(start..).and_then(|rest| rest.get(..length)).ok_or(Malformed)?;
+    let start = usize::try_from(start).map_err(|_| MalformedThrift)?;
+    let length = usize::try_from(chunk.length).map_err(|_| MalformedThrift)?;
+    let mut rest = file.get(start..).and_then(|rest| rest.get(..length)).ok_or(MalformedThrift)?;
     let mut dictionary: Option<Vec<Cell>> = None;
     while cells.len() < end {
         let mut thrift = Thrift::new(rest);
         let header = parse_page_header(&mut thrift)?;
         let stored;
-        (stored, rest) = thrift.unread().split_at_checked(header.stored).ok_or(Malformed)?;
+        (stored, rest) = thrift.unread().split_at_checked(header.stored).ok_or(MalformedThrift)?;
         *left = left
             .checked_sub(header.decompressed.max(header.stored))
             .ok_or("has more data than a list of a million rows")?;
@@ -89,9 +89,9 @@ pub fn read_column(
             continue;
         }
         let lengths = header.level_lengths;
-        let split = lengths[0].checked_add(lengths[1]).ok_or(Malformed)?;
-        let (levels, values) = stored.split_at_checked(split).ok_or(Malformed)?;
-        let whole = header.decompressed.checked_sub(split).ok_or(Malformed)?;
+        let split = lengths[0].checked_add(lengths[1]).ok_or(MalformedThrift)?;
+        let (levels, values) = stored.split_at_checked(split).ok_or(MalformedThrift)?;
+        let whole = header.decompressed.checked_sub(split).ok_or(MalformedThrift)?;
         let codec = if header.is_compressed { chunk.codec } else { 0 };
         let values = &decompress_page(codec, values, whole)?[..];
         if header.of == DICTIONARY {
@@ -102,7 +102,7 @@ pub fn read_column(
             continue;
         }
         if header.values > end - cells.len() {
-            return Err(Malformed.into());
+            return Err(MalformedThrift.into());
         }
         let (levels, values) = match header.of {
             DATA_V2 => (&levels[lengths[0]..], values),
@@ -110,11 +110,11 @@ pub fn read_column(
                 return Err(wrong_encoding(header.levels));
             }
             DATA if column.is_optional => {
-                let (length, rest) = values.split_first_chunk().ok_or(Malformed)?;
-                rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or(Malformed)?
+                let (length, rest) = values.split_first_chunk().ok_or(MalformedThrift)?;
+                rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or(MalformedThrift)?
             }
             DATA => (&[][..], values),
-            _ => return Err(Malformed.into()),
+            _ => return Err(MalformedThrift.into()),
         };
         if column.is_optional {
             let mut row = cells.len();
@@ -129,14 +129,14 @@ pub fn read_column(
         match (header.encoding, &dictionary) {
             (PLAIN_ENCODING, _) => cells.append(&mut parse_plain_values(&column.of, values, header.values)?),
             (PLAIN_DICTIONARY | RUNS_OF_DICTIONARY, Some(dictionary)) => {
-                let (width, indices) = values.split_first().ok_or(Malformed)?;
+                let (width, indices) = values.split_first().ok_or(MalformedThrift)?;
                 parse_rle_runs(indices, *width, header.values, |index, count| {
-                    let value = dictionary.get(index as usize).ok_or(Malformed)?;
+                    let value = dictionary.get(index as usize).ok_or(MalformedThrift)?;
                     cells.extend(std::iter::repeat_n(value, count).cloned());
                     Ok(())
                 })?;
             }
-            (PLAIN_DICTIONARY | RUNS_OF_DICTIONARY, None) => return Err(Malformed.into()),
+            (PLAIN_DICTIONARY | RUNS_OF_DICTIONARY, None) => return Err(MalformedThrift.into()),
             (encoding, _) => return Err(wrong_encoding(encoding)),
         }
     }
@@ -195,16 +195,16 @@ fn decompress_page(codec: i64, bytes: &[u8], length: usize) -> Result<Cow<'_, [u
         _ if length == 0 => Cow::default(),
         0 => bytes.into(),
         1 if snap::raw::decompress_len(bytes).is_ok_and(|found| found == length) => {
-            snap::raw::Decoder::new().decompress_vec(bytes).map_err(|_| Malformed)?.into()
+            snap::raw::Decoder::new().decompress_vec(bytes).map_err(|_| MalformedThrift)?.into()
         }
         6 => {
             let mut found = Vec::new();
-            let frame = StreamingDecoder::new(bytes).map_err(|_| Malformed)?;
+            let frame = StreamingDecoder::new(bytes).map_err(|_| MalformedThrift)?;
             io::Read::read_to_end(&mut io::Read::take(frame, length as u64 + 1), &mut found)
-                .map_err(|_| Malformed)?;
+                .map_err(|_| MalformedThrift)?;
             found.into()
         }
-        1 => return Err(Malformed.into()),
+        1 => return Err(MalformedThrift.into()),
         _ => {
             let name = match codec {
                 2 => "gzip",
@@ -216,14 +216,14 @@ fn decompress_page(codec: i64, bytes: &[u8], length: usize) -> Result<Cow<'_, [u
             return Err(format!("is compressed with {name}: expected snappy, zstd or none"));
         }
     };
-    if found.len() == length { Ok(found) } else { Err(Malformed.into()) }
+    if found.len() == length { Ok(found) } else { Err(MalformedThrift.into()) }
 }
 
 /// Parses the values of the encoding PLAIN.
 fn parse_plain_values(of: &Type, mut rest: &[u8], count: usize) -> Result<Vec<Cell>, Fault> {
     // Each value has at least four bytes.
     if count > rest.len() / 4 {
-        return Err(Malformed.into());
+        return Err(MalformedThrift.into());
     }
     let mut cells = Vec::with_capacity(count);
     for _ in 0..count {
@@ -237,18 +237,18 @@ fn parse_plain_values(of: &Type, mut rest: &[u8], count: usize) -> Result<Vec<Ce
             Type::Text => {
                 let length = u32::from_le_bytes(take_bytes(&mut rest)?) as usize;
                 let text;
-                (text, rest) = rest.split_at_checked(length).ok_or(Malformed)?;
+                (text, rest) = rest.split_at_checked(length).ok_or(MalformedThrift)?;
                 let text = std::str::from_utf8(text).map_err(|_| "has text that is not UTF-8")?;
                 Cell::Text(text.into())
             }
-            Type::Other(_) => return Err(Malformed.into()),
+            Type::Other(_) => return Err(MalformedThrift.into()),
         });
     }
     Ok(cells)
 }
 
 fn take_bytes<const N: usize>(rest: &mut &[u8]) -> ReadResult<[u8; N]> {
-    let (taken, after) = rest.split_first_chunk().ok_or(Malformed)?;
+    let (taken, after) = rest.split_first_chunk().ok_or(MalformedThrift)?;
     *rest = after;
     Ok(*taken)
 }
@@ -261,28 +261,28 @@ fn parse_rle_runs(
     mut run: impl FnMut(u32, usize) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     if width > 32 {
-        return Err(Malformed.into());
+        return Err(MalformedThrift.into());
     }
     let mut left = count;
     while left > 0 {
         let head;
-        (head, rest) = varint(rest).ok_or(Malformed)?;
-        let length = usize::try_from(head >> 1).map_err(|_| Malformed)?;
+        (head, rest) = varint(rest).ok_or(MalformedThrift)?;
+        let length = usize::try_from(head >> 1).map_err(|_| MalformedThrift)?;
         if head & 1 == 0 {
             let value;
-            (value, rest) = rest.split_at_checked(usize::from(width.div_ceil(8))).ok_or(Malformed)?;
+            (value, rest) = rest.split_at_checked(usize::from(width.div_ceil(8))).ok_or(MalformedThrift)?;
             let value = value.iter().rev().fold(0, |sum, octet| sum << 8 | u32::from(*octet));
             if length == 0 {
-                return Err(Malformed.into());
+                return Err(MalformedThrift.into());
             }
             run(value, length.min(left))?;
             left -= length.min(left);
             continue;
         }
         // Groups of eight values, from the lowest bit of each byte on.
-        let bytes = length.checked_mul(usize::from(width)).ok_or(Malformed)?;
+        let bytes = length.checked_mul(usize::from(width)).ok_or(MalformedThrift)?;
         if length == 0 {
-            return Err(Malformed.into());
+            return Err(MalformedThrift.into());
         }
         let packed;
         (packed, rest) = rest.split_at(bytes.min(rest.len()));
@@ -290,7 +290,7 @@ fn parse_rle_runs(
         let mut octets = packed.iter();
         for _ in 0..length.saturating_mul(8).min(left) {
             while held < width {
-                bits |= u64::from(*octets.next().ok_or(Malformed)?) << held;
+                bits |= u64::from(*octets.next().ok_or(MalformedThrift)?) << held;
                 held += 8;
             }
             run((bits & ((1 << width) - 1)) as u32, 1)?;

@@ -1,6 +1,6 @@
 //! The metadata of a Parquet file: its columns, and where their values are.
 
-use super::thrift_compact_protocol::{Malformed, ReadResult, Thrift, kind};
+use super::thrift_compact_protocol::{MalformedThrift, ReadResult, Thrift, kind};
 
 /// Maximum length of the metadata, in bytes. Those of a million rows have some kilobytes.
 const MAX_METADATA: usize = 4 << 20;
@@ -98,13 +98,13 @@ impl Metadata {
         });
         read.and_then(|()| found.add_columns(nodes, wanted))
             .and_then(|()| found.add_groups(bytes))
-            .map_err(|Malformed| "its metadata are damaged".to_owned())?;
+            .map_err(|MalformedThrift| "its metadata are damaged".to_owned())?;
         Ok(found)
     }
 
     fn add_columns(&mut self, nodes: Vec<Node>, wanted: impl Fn(&str) -> bool) -> ReadResult<()> {
         let mut nodes = nodes.into_iter();
-        let root = nodes.next().ok_or(Malformed)?;
+        let root = nodes.next().ok_or(MalformedThrift)?;
         // The number of nodes to come at each level: the children of the root, and of the groups in which we are.
         let mut open = vec![root.children];
         let mut index = 0;
@@ -112,11 +112,11 @@ impl Metadata {
             while open.last() == Some(&0) {
                 open.pop();
             }
-            *open.last_mut().ok_or(Malformed)? -= 1;
+            *open.last_mut().ok_or(MalformedThrift)? -= 1;
             if open.len() == 1 {
                 if wanted(&node.name) {
                     if self.columns.len() == MAX_COLUMNS {
-                        return Err(Malformed);
+                        return Err(MalformedThrift);
                     }
                     self.columns.push(Column {
                         of: node.column_type(),
@@ -133,7 +133,7 @@ impl Metadata {
                 open.push(node.children);
             }
         }
-        if open.iter().any(|left| *left > 0) { Err(Malformed) } else { Ok(()) }
+        if open.iter().any(|left| *left > 0) { Err(MalformedThrift) } else { Ok(()) }
     }
 
     fn add_groups(&mut self, bytes: &[u8]) -> ReadResult<()> {
@@ -169,12 +169,12 @@ struct Node {
     repetition: Option<i64>,
     children: usize,
     converted: Option<i64>,
-    logical: Option<Logical>,
+    logical: Option<LogicalType>,
 }
 
 /// A logical type: its field in the union, and the sign of an integer.
 #[derive(Clone, Copy, Debug, Default)]
-struct Logical {
+struct LogicalType {
     field: i16,
     is_signed: bool,
 }
@@ -191,38 +191,38 @@ impl Node {
         }
         let meaning = match (self.logical, self.converted) {
             (Some(logical), _) => match logical.field {
-                1 => Meaning::Text,
-                10 if logical.is_signed => Meaning::Plain,
-                10 => Meaning::Unsigned,
-                5 => Meaning::Other("decimals"),
-                6 => Meaning::Other("dates"),
-                7 => Meaning::Other("times of day"),
-                8 => Meaning::Other("timestamps"),
-                15 => Meaning::Other("16-bit floating-point numbers"),
-                11 => Meaning::Other("nulls"),
-                _ => Meaning::Other("values of another logical type"),
+                1 => ValueMeaning::Text,
+                10 if logical.is_signed => ValueMeaning::Plain,
+                10 => ValueMeaning::Unsigned,
+                5 => ValueMeaning::Other("decimals"),
+                6 => ValueMeaning::Other("dates"),
+                7 => ValueMeaning::Other("times of day"),
+                8 => ValueMeaning::Other("timestamps"),
+                15 => ValueMeaning::Other("16-bit floating-point numbers"),
+                11 => ValueMeaning::Other("nulls"),
+                _ => ValueMeaning::Other("values of another logical type"),
             },
             (None, Some(converted)) => match converted {
-                0 => Meaning::Text,
-                11..=14 => Meaning::Unsigned,
-                15..=18 => Meaning::Plain,
-                5 => Meaning::Other("decimals"),
-                6 => Meaning::Other("dates"),
-                7 | 8 => Meaning::Other("times of day"),
-                9 | 10 => Meaning::Other("timestamps"),
-                _ => Meaning::Other("values of another converted type"),
+                0 => ValueMeaning::Text,
+                11..=14 => ValueMeaning::Unsigned,
+                15..=18 => ValueMeaning::Plain,
+                5 => ValueMeaning::Other("decimals"),
+                6 => ValueMeaning::Other("dates"),
+                7 | 8 => ValueMeaning::Other("times of day"),
+                9 | 10 => ValueMeaning::Other("timestamps"),
+                _ => ValueMeaning::Other("values of another converted type"),
             },
-            (None, None) => Meaning::Plain,
+            (None, None) => ValueMeaning::Plain,
         };
         match (self.physical, meaning) {
-            (_, Meaning::Other(name)) => other(name),
-            (Some(1), Meaning::Plain) => Type::Int32(false),
-            (Some(1), Meaning::Unsigned) => Type::Int32(true),
-            (Some(2), Meaning::Plain) => Type::Int64(false),
-            (Some(2), Meaning::Unsigned) => Type::Int64(true),
-            (Some(4), Meaning::Plain) => Type::Float,
-            (Some(5), Meaning::Plain) => Type::Double,
-            (Some(6), Meaning::Text) => Type::Text,
+            (_, ValueMeaning::Other(name)) => other(name),
+            (Some(1), ValueMeaning::Plain) => Type::Int32(false),
+            (Some(1), ValueMeaning::Unsigned) => Type::Int32(true),
+            (Some(2), ValueMeaning::Plain) => Type::Int64(false),
+            (Some(2), ValueMeaning::Unsigned) => Type::Int64(true),
+            (Some(4), ValueMeaning::Plain) => Type::Float,
+            (Some(5), ValueMeaning::Plain) => Type::Double,
+            (Some(6), ValueMeaning::Text) => Type::Text,
             (Some(0), _) => other("booleans"),
             (Some(6 | 7), _) => other("bytes"),
             (Some(3), _) => other("timestamps"),
@@ -232,7 +232,7 @@ impl Node {
 }
 
 /// Meaning of values, by a logical or converted type.
-enum Meaning {
+enum ValueMeaning {
     Plain,
     Unsigned,
     Text,
@@ -256,8 +256,8 @@ fn parse_schema_node(thrift: &mut Thrift<'_>, of: u8) -> ReadResult<Node> {
     Ok(node)
 }
 
-fn parse_logical_type(thrift: &mut Thrift<'_>, of: u8) -> ReadResult<Logical> {
-    let mut found = Logical { field: 0, is_signed: true };
+fn parse_logical_type(thrift: &mut Thrift<'_>, of: u8) -> ReadResult<LogicalType> {
+    let mut found = LogicalType { field: 0, is_signed: true };
     thrift.structure(of, |thrift, field, of| {
         found.field = field;
         thrift.structure(of, |thrift, id, of| {
@@ -302,7 +302,7 @@ fn row_group(thrift: &mut Thrift<'_>, of: u8, columns: &[Column]) -> ReadResult<
         _ => thrift.skip(of),
     })?;
     if columns.iter().any(|column| column.index >= count) {
-        return Err(Malformed);
+        return Err(MalformedThrift);
     }
     Ok(group)
 }

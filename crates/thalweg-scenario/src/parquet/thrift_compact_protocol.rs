@@ -37,32 +37,32 @@ pub mod kind {
 
 /// A malformed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedThrift;
 
 /// A result of reading.
-pub type ReadResult<T> = Result<T, Malformed>;
+pub type ReadResult<T> = Result<T, MalformedThrift>;
 
 /// A reader of values.
 #[derive(Debug)]
 pub struct Thrift<'a> {
-    rest: &'a [u8],
+    unread: &'a [u8],
     depth: u8,
 }
 
 impl<'a> Thrift<'a> {
     /// Creates a reader.
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, depth: 0 }
+        Self { unread: bytes, depth: 0 }
     }
 
     /// Returns what is not read yet.
     pub const fn unread(&self) -> &'a [u8] {
-        self.rest
+        self.unread
     }
 
     fn take(&mut self, length: usize) -> ReadResult<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
-        self.rest = rest;
+        let (taken, rest) = self.unread.split_at_checked(length).ok_or(MalformedThrift)?;
+        self.unread = rest;
         Ok(taken)
     }
 
@@ -71,8 +71,8 @@ impl<'a> Thrift<'a> {
     }
 
     fn varint(&mut self) -> ReadResult<u64> {
-        let (value, rest) = varint(self.rest).ok_or(Malformed)?;
-        self.rest = rest;
+        let (value, rest) = varint(self.unread).ok_or(MalformedThrift)?;
+        self.unread = rest;
         Ok(value)
     }
 
@@ -86,28 +86,28 @@ impl<'a> Thrift<'a> {
         match of {
             kind::BYTE => Ok(i64::from(self.octet()?.cast_signed())),
             kind::I16 | kind::I32 | kind::I64 => self.zigzag(),
-            _ => Err(Malformed),
+            _ => Err(MalformedThrift),
         }
     }
 
     /// Reads an integer of this type that counts something: from 0 to 2^31.
     pub fn count(&mut self, of: u8) -> ReadResult<usize> {
         let value = self.integer(of)?;
-        usize::try_from(value).ok().filter(|value| *value <= 1 << 31).ok_or(Malformed)
+        usize::try_from(value).ok().filter(|value| *value <= 1 << 31).ok_or(MalformedThrift)
     }
 
     /// Reads bytes of this type.
     pub fn binary(&mut self, of: u8) -> ReadResult<&'a [u8]> {
         if of != kind::BINARY {
-            return Err(Malformed);
+            return Err(MalformedThrift);
         }
         let length = self.varint()?;
-        self.take(usize::try_from(length).map_err(|_| Malformed)?)
+        self.take(usize::try_from(length).map_err(|_| MalformedThrift)?)
     }
 
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> ReadResult<T>) -> ReadResult<T> {
         if self.depth == MAX_DEPTH {
-            return Err(Malformed);
+            return Err(MalformedThrift);
         }
         self.depth += 1;
         let value = read(self)?;
@@ -123,7 +123,7 @@ impl<'a> Thrift<'a> {
         mut field: impl FnMut(&mut Self, i16, u8) -> ReadResult<()>,
     ) -> ReadResult<()> {
         if of != kind::STRUCT {
-            return Err(Malformed);
+            return Err(MalformedThrift);
         }
         self.nested(|thrift| {
             let mut id = 0_i16;
@@ -133,8 +133,8 @@ impl<'a> Thrift<'a> {
                     return Ok(());
                 }
                 id = match head >> 4 {
-                    0 => i16::try_from(thrift.zigzag()?).map_err(|_| Malformed)?,
-                    step => id.checked_add(i16::from(step)).ok_or(Malformed)?,
+                    0 => i16::try_from(thrift.zigzag()?).map_err(|_| MalformedThrift)?,
+                    step => id.checked_add(i16::from(step)).ok_or(MalformedThrift)?,
                 };
                 field(thrift, id, head & 15)?;
             }
@@ -148,14 +148,14 @@ impl<'a> Thrift<'a> {
         mut element: impl FnMut(&mut Self, u8) -> ReadResult<()>,
     ) -> ReadResult<()> {
         if of != kind::LIST && of != kind::SET {
-            return Err(Malformed);
+            return Err(MalformedThrift);
         }
         self.nested(|thrift| {
             let head = thrift.octet()?;
             let count = if head >> 4 == 15 { thrift.varint()? } else { u64::from(head >> 4) };
             // Each element has at least a byte.
-            if count > thrift.rest.len() as u64 {
-                return Err(Malformed);
+            if count > thrift.unread.len() as u64 {
+                return Err(MalformedThrift);
             }
             (0..count).try_for_each(|_| element(thrift, head & 15))
         })
@@ -183,8 +183,8 @@ impl<'a> Thrift<'a> {
                     return Ok(());
                 }
                 let kinds = thrift.octet()?;
-                if count > thrift.rest.len() as u64 {
-                    return Err(Malformed);
+                if count > thrift.unread.len() as u64 {
+                    return Err(MalformedThrift);
                 }
                 (0..count).try_for_each(|_| {
                     thrift.skip_element(kinds >> 4)?;
@@ -193,7 +193,7 @@ impl<'a> Thrift<'a> {
             }),
             kind::STRUCT => self.structure(of, |thrift, _, of| thrift.skip(of)),
             kind::UUID => self.take(16).map(|_| ()),
-            _ => Err(Malformed),
+            _ => Err(MalformedThrift),
         }
     }
 }
@@ -265,7 +265,7 @@ mod tests {
         for bytes in [&nested[..], &lists, &long, &binary, &[]] {
             let mut thrift = Thrift::new(bytes);
             let read = thrift.structure(kind::STRUCT, |thrift, _, of| thrift.skip(of));
-            assert_eq!(read, Err(Malformed));
+            assert_eq!(read, Err(MalformedThrift));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::keys::{Trace, TraceTable};
 use super::super::list_columns;
 use super::super::source_text::{Source, Span};
-use super::super::table_declarations::{At, Fields};
+use super::super::table_declarations::{Fields, Spanned};
 use super::super::value_types::{MAX_LIST_LENGTH, Share, parse_rounded};
 use super::Resolver;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use thalweg_queue::{CapacityTrace, TraceError};
 
 impl Resolver<'_> {
     /// Reads a file named in the scenario, and registers it for messages.
-    pub(super) fn text(&mut self, file: &At<String>) -> Option<u32> {
+    pub(super) fn text(&mut self, file: &Spanned<String>) -> Option<u32> {
         let directory = self.directories.get(file.span.source as usize)?;
         let path = directory.join(&file.value);
         if let Some(&id) = self.files.get(&path) {
@@ -31,7 +31,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the lines of a file, trimmed, each with its position. Skips empty lines and comments with `#`.
-    pub(super) fn lines(&mut self, file: &At<String>) -> Vec<(String, Span)> {
+    pub(super) fn lines(&mut self, file: &Spanned<String>) -> Vec<(String, Span)> {
         let Some(id) = self.text(file) else { return Vec::new() };
         let source = Arc::clone(self.report.source(id));
         let mut lines = Vec::new();
@@ -58,7 +58,7 @@ impl Resolver<'_> {
     /// file without `entries`.
     fn entries<T>(
         &mut self,
-        file: &At<String>,
+        file: &Spanned<String>,
         entries: &str,
         parse: impl Fn(&str) -> Result<T, LineFault>,
     ) -> Option<Vec<(T, Span)>> {
@@ -88,7 +88,7 @@ impl Resolver<'_> {
     }
 
     /// Reads packet numbers, one per line.
-    pub(super) fn loss_file(&mut self, file: &At<String>) -> Option<Vec<(u64, Span)>> {
+    pub(super) fn loss_file(&mut self, file: &Spanned<String>) -> Option<Vec<(u64, Span)>> {
         self.entries(file, "packet numbers", |line| {
             line.parse().map_err(|_| LineFault::of_format("expected a packet number", None))
         })
@@ -101,7 +101,7 @@ impl Resolver<'_> {
     }
 
     /// Reads writes, one per line: a time and a size, with units, separated by a comma.
-    pub(super) fn writes_file(&mut self, file: &At<String>) -> Option<Vec<((Duration, Bytes), Span)>> {
+    pub(super) fn writes_file(&mut self, file: &Spanned<String>) -> Option<Vec<((Duration, Bytes), Span)>> {
         self.entries(file, "writes", |line| {
             let (at, size) = line.split_once(',').ok_or_else(|| {
                 LineFault::of_format("expected a time and a size", Some("such as: 0.5 s, 10 kB"))
@@ -112,7 +112,7 @@ impl Resolver<'_> {
 
     /// Reads a cumulative distribution of sizes, one point per line: a size and a share, separated by a comma, or the
     /// bare numbers of published distributions.
-    pub(super) fn sizes_file(&mut self, file: &At<String>) -> Option<Vec<((Bytes, f64), Span)>> {
+    pub(super) fn sizes_file(&mut self, file: &Spanned<String>) -> Option<Vec<((Bytes, f64), Span)>> {
         // The lines of a file decide its format together. Errors of reading are reported below.
         let errors = self.report.errors();
         let lines = self.lines(file);
@@ -137,10 +137,10 @@ impl Resolver<'_> {
     }
 
     /// Returns a capacity trace from a file or a table.
-    pub(super) fn capacity_trace(&mut self, trace: &At<Trace>) -> Option<Arc<CapacityTrace>> {
+    pub(super) fn capacity_trace(&mut self, trace: &Spanned<Trace>) -> Option<Arc<CapacityTrace>> {
         let table = match &trace.value {
             Trace::File(file) => TraceTable {
-                file: Some(At { value: file.clone(), span: trace.span }),
+                file: Some(Spanned { value: file.clone(), span: trace.span }),
                 ..TraceTable::default()
             },
             Trace::Table(table) => table.as_ref().clone(),
@@ -174,7 +174,7 @@ impl Resolver<'_> {
     }
 
     /// Reads a mahimahi trace file.
-    fn mahimahi(&mut self, file: &At<String>) -> Option<CapacityTrace> {
+    fn mahimahi(&mut self, file: &Spanned<String>) -> Option<CapacityTrace> {
         let id = self.text(file)?;
         let source = Arc::clone(self.report.source(id));
         match CapacityTrace::parse(source.text()) {

@@ -6,7 +6,7 @@ use super::super::keys::{
     TableSize, TraceWorkload, Workload, WorkloadTable,
 };
 use super::super::source_text::Span;
-use super::super::table_declarations::{At, Fields};
+use super::super::table_declarations::{Fields, Spanned};
 use super::super::value_types::Name;
 use super::link_direction::PendingItems;
 use super::offered_load::PendingLoad;
@@ -38,7 +38,7 @@ impl Resolver<'_> {
         origins: &mut Origins,
         pending: &mut PendingItems,
     ) {
-        let flows: &[At<Flow>] = document.flow.as_deref().map_or(&[], Vec::as_slice);
+        let flows: &[Spanned<Flow>] = document.flow.as_deref().map_or(&[], Vec::as_slice);
         if flows.len() > MAX_GROUPS {
             let message = format!("there are more than {MAX_GROUPS} groups of flows");
             self.report
@@ -94,7 +94,7 @@ impl Resolver<'_> {
 
     fn group(
         &mut self,
-        flow: &At<Flow>,
+        flow: &Spanned<Flow>,
         name: String,
         shared: &FlowDefaults,
         document: &Document,
@@ -141,7 +141,7 @@ impl Resolver<'_> {
             self.reject_unbounded_workload(transport, workload, span_or(span, flow.span));
         }
         let access = keys.access.as_ref().map(|access| self.access(access, &name, number, pending));
-        let span_of = |at: &Option<At<Duration>>| at.as_ref().map_or(flow.span, |at| at.span);
+        let span_of = |at: &Option<Spanned<Duration>>| at.as_ref().map_or(flow.span, |at| at.span);
         let origin = GroupOrigin {
             table: flow.span,
             count: flow.count.as_ref().map_or(flow.span, |at| at.span),
@@ -189,7 +189,7 @@ impl Resolver<'_> {
         Some((group, origin))
     }
 
-    pub(super) fn node(&mut self, name: &At<Name>) -> Option<NodeId> {
+    pub(super) fn node(&mut self, name: &Spanned<Name>) -> Option<NodeId> {
         let found = self.nodes.get(&name.value.0).copied();
         if found.is_none() && !self.nodes_incomplete {
             let message = format!("there is no node `{}`", name.value.0);
@@ -246,12 +246,12 @@ impl Resolver<'_> {
 
     fn access(
         &mut self,
-        access: &At<Access>,
+        access: &Spanned<Access>,
         name: &str,
         number: usize,
         pending: &mut PendingItems,
     ) -> AccessSpec {
-        let mut side = |side: &Option<At<Side>>, which: &str, first: usize| {
+        let mut side = |side: &Option<Spanned<Side>>, which: &str, first: usize| {
             let mut table = side.as_ref().map(|at| at.value.clone()).unwrap_or_default();
             table.line.complete(&access.line);
             let span = side.as_ref().map_or(access.span, |at| at.span);
@@ -296,7 +296,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn workload(&mut self, workload: &At<Workload>) -> Option<WorkloadSpec> {
+    fn workload(&mut self, workload: &Spanned<Workload>) -> Option<WorkloadSpec> {
         let table = match &workload.value {
             Workload::Bulk => return Some(WorkloadSpec::Bulk),
             Workload::Transfer(size) => return self.transfer(*size, workload.span),
@@ -381,7 +381,7 @@ impl Resolver<'_> {
         let size = self.size(table.size.as_ref()?)?;
         let (gap, span) = match (&table.gap, &table.load) {
             (Some(gap), None) => (gap.value, gap.span),
-            (None, Some(At { value: Load::Share(share), span })) => {
+            (None, Some(Spanned { value: Load::Share(share), span })) => {
                 if share.0 <= 0.0 {
                     self.report.error("scenario.range", *span, "a source at this rate never sends");
                     return None;
@@ -390,8 +390,8 @@ impl Resolver<'_> {
                 // A placeholder until the path is known.
                 (Duration::from_secs(1), *span)
             }
-            (None, Some(load @ At { value: Load::Rate(rate), .. })) => {
-                self.sends(Some(&At { value: *rate, span: load.span }))?;
+            (None, Some(load @ Spanned { value: Load::Rate(rate), .. })) => {
+                self.sends(Some(&Spanned { value: *rate, span: load.span }))?;
                 (Duration::from_secs_f64(size.mean() * 8.0 / rate.as_f64()), load.span)
             }
             _ => {
@@ -440,14 +440,14 @@ impl Resolver<'_> {
     }
 
     /// Rejects a write of zero bytes.
-    fn reject_empty_write(&mut self, at: Option<&At<Bytes>>) -> Option<()> {
+    fn reject_empty_write(&mut self, at: Option<&Spanned<Bytes>>) -> Option<()> {
         let Some(at) = at.filter(|at| at.value == Bytes::ZERO) else { return Some(()) };
         self.report.error("scenario.range", at.span, "a write must have at least 1 B");
         None
     }
 
     /// Rejects a rate of zero.
-    fn sends(&mut self, at: Option<&At<Rate>>) -> Option<()> {
+    fn sends(&mut self, at: Option<&Spanned<Rate>>) -> Option<()> {
         let Some(at) = at.filter(|at| at.value.is_zero()) else { return Some(()) };
         self.report.error("scenario.range", at.span, "a source at this rate never sends");
         None
@@ -478,7 +478,7 @@ impl Resolver<'_> {
         Some(SizeSpec::Table(points.into()))
     }
 
-    fn size(&mut self, size: &At<SizeChoice>) -> Option<SizeSpec> {
+    fn size(&mut self, size: &Spanned<SizeChoice>) -> Option<SizeSpec> {
         let number = match &size.value {
             SizeChoice::Table(SizeTable::Pareto(table)) => table
                 .shape
@@ -524,7 +524,7 @@ fn span_or(span: Span, table: Span) -> Span {
 }
 
 /// Inherits unset keys of a flow's access links from the common ones, host by host and key by key.
-fn merge_access(own: &mut Option<At<Access>>, common: &Option<At<Access>>) {
+fn merge_access(own: &mut Option<Spanned<Access>>, common: &Option<Spanned<Access>>) {
     let (Some(access), Some(common)) = (own.as_mut(), common) else { return };
     for (side, common) in
         [(&mut access.value.source, &common.value.source), (&mut access.value.sink, &common.value.sink)]

@@ -2,37 +2,37 @@
 
 use super::super::diagnostic::Report;
 use super::super::keys::{GateKeys, GateTable};
-use super::super::table_declarations::{At, Fields};
+use super::super::table_declarations::{Fields, Spanned};
 use super::super::value_types::Interval;
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::window::PauseConfig;
 use thalweg_sim::simulation_spec::GateSpec;
 
 /// Returns the gate of a table.
-pub(super) fn resolve_gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpec> {
+pub(super) fn resolve_gate(table: &Spanned<GateTable>, report: &mut Report) -> Option<GateSpec> {
     let (keys, freezes_timer, config);
     match &table.value {
         GateTable::Congestion(given) => {
-            let mut given = given.as_ref().clone();
-            given.inherit(Fields::defaults());
+            let mut gate_table = given.as_ref().clone();
+            gate_table.inherit(Fields::defaults());
             config = GateConfig::Congestion(CongestionGateConfig {
-                check: given.check.as_ref()?.value,
-                signals: given.signals.as_ref()?.value.0,
-                stops_highest: given.stops_highest.as_ref()?.value,
-                ageing: resolve_ageing(&given.shared)?,
+                check: gate_table.check.as_ref()?.value,
+                signals: gate_table.signals.as_ref()?.value.0,
+                stops_highest: gate_table.stops_highest.as_ref()?.value,
+                ageing: resolve_ageing(&gate_table.shared)?,
             });
-            (keys, freezes_timer) = (given.shared, given.timers.as_ref()?.value.0);
+            (keys, freezes_timer) = (gate_table.shared, gate_table.timers.as_ref()?.value.0);
         }
         GateTable::Slots(given) => {
-            let mut given = given.as_ref().clone();
-            given.inherit(Fields::defaults());
+            let mut gate_table = given.as_ref().clone();
+            gate_table.inherit(Fields::defaults());
             config = GateConfig::Slots(SlotGateConfig {
-                slot: given.slot.as_ref()?.value,
-                slots: given.slots.as_ref()?.value.0,
-                work_conserving: given.work_conserving.as_ref()?.value,
-                ageing: resolve_ageing(&given.shared)?,
+                slot: gate_table.slot.as_ref()?.value,
+                slots: gate_table.slots.as_ref()?.value.0,
+                work_conserving: gate_table.work_conserving.as_ref()?.value,
+                ageing: resolve_ageing(&gate_table.shared)?,
             });
-            (keys, freezes_timer) = (given.shared, given.timers.as_ref()?.value.0);
+            (keys, freezes_timer) = (gate_table.shared, gate_table.timers.as_ref()?.value.0);
         }
     }
     if let Err(what) = config.check() {

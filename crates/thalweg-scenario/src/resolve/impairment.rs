@@ -1,12 +1,12 @@
 //! Resolution of loss, duplication, corruption and reordering.
 
 use super::super::keys::{Chance, Loss, LossTable, NO_REORDER, Reorder, ScheduleEntry};
-use super::super::table_declarations::At;
+use super::super::table_declarations::Spanned;
 use super::super::value_types::Probability;
 use super::Resolver;
 use thalweg_queue::{ImpairmentSpec, LossSpec, ReorderSpec};
 
-fn probability_or_zero(at: Option<&At<Probability>>) -> f64 {
+fn probability_or_zero(at: Option<&Spanned<Probability>>) -> f64 {
     at.map_or(0.0, |at| at.value.0)
 }
 
@@ -14,9 +14,9 @@ impl Resolver<'_> {
     /// Resolves the impairments that are not plain numbers; `chances` are duplication and corruption.
     pub(super) fn impairment(
         &mut self,
-        loss: Option<&At<Loss>>,
-        reorder: Option<&At<Reorder>>,
-        chances: [Option<&At<Chance>>; 2],
+        loss: Option<&Spanned<Loss>>,
+        reorder: Option<&Spanned<Reorder>>,
+        chances: [Option<&Spanned<Chance>>; 2],
         spec: &mut ImpairmentSpec,
     ) {
         let [duplicate, corrupt] = chances.map(|at| at.map(|at| at.value));
@@ -48,13 +48,13 @@ impl Resolver<'_> {
     }
 
     /// Returns the reordering; `None` if it never occurs.
-    fn reorder(&mut self, at: &At<Reorder>) -> Option<ReorderSpec> {
+    fn reorder(&mut self, at: &Spanned<Reorder>) -> Option<ReorderSpec> {
         let mut spec = NO_REORDER;
         at.fill(&mut spec);
         (spec.probability > 0.0).then_some(spec)
     }
 
-    fn loss(&mut self, loss: &At<Loss>) -> LossSpec {
+    fn loss(&mut self, loss: &Spanned<Loss>) -> LossSpec {
         let uniform = |probability: f64| {
             if probability > 0.0 { LossSpec::Uniform { probability } } else { LossSpec::None }
         };

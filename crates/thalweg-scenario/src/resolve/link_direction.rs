@@ -6,7 +6,7 @@ use super::super::named_paths::PathDescription;
 use super::super::parsed_tree::parse;
 use super::super::path_properties::Paths;
 use super::super::source_text::{Source, Span};
-use super::super::table_declarations::{At, Fields, decode_fields};
+use super::super::table_declarations::{Fields, Spanned, decode_fields};
 use super::offered_load::PendingLoad;
 use super::queue::resolve_discipline;
 use super::router_feedback::PendingFeedback;
@@ -108,7 +108,7 @@ impl Resolver<'_> {
     /// Resolves both directions of a link.
     pub(super) fn link_lines(
         &mut self,
-        link: &At<Link>,
+        link: &Spanned<Link>,
         name: &str,
         document: &Document,
         number: usize,
@@ -229,7 +229,7 @@ impl Resolver<'_> {
         line.fill(&mut spec);
         let chances = [line.duplicate.as_ref(), line.corrupt.as_ref()];
         self.impairment(line.loss.as_ref(), line.reorder.as_ref(), chances, &mut spec.impairment);
-        let entries: &[At<ScheduleEntry>] = line.schedule.as_deref().map_or(&[], Vec::as_slice);
+        let entries: &[Spanned<ScheduleEntry>] = line.schedule.as_deref().map_or(&[], Vec::as_slice);
         let mut resized = Vec::new();
         spec.schedule = self.schedule(entries, rate, &spec.impairment, capacity.is_some(), &mut resized);
         spec.capacity = capacity;
@@ -332,7 +332,7 @@ impl Resolver<'_> {
     /// Returns the discipline; its capacity is settled later.
     fn queue(
         &mut self,
-        queue: Option<&At<Queue>>,
+        queue: Option<&Spanned<Queue>>,
         span: Span,
         place: LinkLocation,
         pending: &mut PendingItems,
@@ -351,13 +351,13 @@ impl Resolver<'_> {
     /// Returns the changes of a direction, sorted by time; an outage becomes a stop and a start.
     fn schedule(
         &mut self,
-        entries: &[At<ScheduleEntry>],
+        entries: &[Spanned<ScheduleEntry>],
         rate: Rate,
         impairment: &thalweg_queue::ImpairmentSpec,
         traced: bool,
-        resized: &mut Vec<(At<Capacity>, Rate)>,
+        resized: &mut Vec<(Spanned<Capacity>, Rate)>,
     ) -> Vec<Change> {
-        let mut entries: Vec<&At<ScheduleEntry>> =
+        let mut entries: Vec<&Spanned<ScheduleEntry>> =
             entries.iter().filter(|entry| entry.at.is_some()).collect();
         entries.sort_by_key(|entry| entry.at.as_deref().copied().unwrap_or_default());
         let (mut rate, mut impairment) = (rate, impairment.clone());

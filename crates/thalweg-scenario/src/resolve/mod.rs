@@ -24,7 +24,7 @@ use super::network;
 use super::path_properties::Paths;
 use super::scheme_override::{ReplacedOption, ReplacedSchemes};
 use super::source_text::{Files, Reader, Span};
-use super::table_declarations::{At, Fields};
+use super::table_declarations::{Fields, Spanned};
 use link_direction::PendingItems;
 pub use scheme::SchemeInUse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ const MAX_LINKS: usize = 1 << 12;
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     /// The file as a whole.
-    pub whole: Span,
+    pub file_span: Span,
     /// The duration.
     pub duration: Option<Span>,
     /// The warm-up.
@@ -110,7 +110,7 @@ pub(super) struct Resolver<'a> {
     pub report: &'a mut Report,
     /// The base directory of relative file names in each source.
     pub directories: &'a [PathBuf],
-    pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
+    pub schemes: BTreeMap<String, Option<Spanned<SchemeTable>>>,
     pub used_schemes: BTreeSet<String>,
     /// Cached transports by scheme name, for schemes without options that do not depend on the path.
     transports: BTreeMap<String, (TransportSpec, Arc<SchemeInUse>)>,
@@ -122,7 +122,7 @@ pub(super) struct Resolver<'a> {
     schemes_in_use: BTreeMap<usize, Arc<SchemeInUse>>,
     /// The replaced schemes, and the outcome of their options.
     pub replaced: ReplacedSchemes,
-    former: BTreeSet<ReplacedOption>,
+    replaced_options: BTreeSet<ReplacedOption>,
     pub nodes: BTreeMap<String, NodeId>,
     /// The scheme of the current group, if it depends on the path.
     unsettled: Option<scheme::PendingScheme>,
@@ -153,7 +153,7 @@ pub struct Scope<'a> {
     /// The number of links in the file, with the network as one; the document lacks invalid ones.
     pub links: usize,
     /// The span of the file.
-    pub whole: Span,
+    pub file_span: Span,
     /// The base directory of relative file names in each source.
     pub directories: &'a [PathBuf],
     /// Built-in files, which take precedence over those on disk.
@@ -173,18 +173,18 @@ pub struct ResolvedDocument {
     /// Routes, round-trip times and bandwidth-delay products.
     pub paths: Paths,
     /// Options of the replaced schemes.
-    pub former: Vec<ReplacedOption>,
+    pub replaced_options: Vec<ReplacedOption>,
     /// The schemes of groups, by position.
     pub schemes: BTreeMap<usize, Arc<SchemeInUse>>,
 }
 
 /// Resolves a document; after a reported error the result is meaningless.
 pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> ResolvedDocument {
-    let Scope { links, whole, directories, built_in, replaced, is_default_scheme_unused } = scope;
+    let Scope { links, file_span: whole, directories, built_in, replaced, is_default_scheme_unused } = scope;
     let mut document = document.clone();
     document.inherit(Document::defaults());
     let mut origins = Origins {
-        whole,
+        file_span: whole,
         duration: document.duration.as_ref().map(|at| at.span).filter(|&span| !is_default(span)),
         warmup: document.warmup.as_ref().map(|at| at.span).filter(|&span| !is_default(span)),
         ..Origins::default()
@@ -199,7 +199,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         inherited: BTreeSet::new(),
         schemes_in_use: BTreeMap::new(),
         replaced,
-        former: BTreeSet::new(),
+        replaced_options: BTreeSet::new(),
         nodes: BTreeMap::new(),
         unsettled: None,
         pending_load: None,
@@ -260,8 +260,8 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
             resolver.routing_fault(&document, &spec, &origins, &of, why);
         }
     }
-    let former = resolver.former.into_iter().collect();
-    ResolvedDocument { spec, origins, paths, former, schemes: resolver.schemes_in_use }
+    let former = resolver.replaced_options.into_iter().collect();
+    ResolvedDocument { spec, origins, paths, replaced_options: former, schemes: resolver.schemes_in_use }
 }
 
 /// Returns true for the span of a default, which appears in no file.
@@ -278,7 +278,7 @@ fn unused_schemes(schemes: &Schemes, used: &BTreeSet<String>, origins: &mut Orig
 }
 
 /// Returns the processing cost of a table.
-fn processing_cost(table: Option<&At<ProcessingTable>>) -> Processing {
+fn processing_cost(table: Option<&Spanned<ProcessingTable>>) -> Processing {
     let mut cost = Processing::default();
     if let Some(table) = table {
         table.fill(&mut cost);
@@ -289,7 +289,7 @@ fn processing_cost(table: Option<&At<ProcessingTable>>) -> Processing {
 impl Resolver<'_> {
     fn links(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) -> PendingItems {
         let mut pending = PendingItems::default();
-        let links: &[At<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
+        let links: &[Spanned<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
         if links.len() > MAX_LINKS {
             self.nodes_incomplete = true;
             let span = links[MAX_LINKS].span;
@@ -347,16 +347,16 @@ impl Resolver<'_> {
     }
 
     /// Returns the links of the scenario's network, if it has a valid one.
-    fn network(&mut self, document: &Document) -> Vec<At<Link>> {
-        let Some(At { value: Network(network), span }) = &document.network else { return Vec::new() };
-        let network = At { value: network.clone(), span: *span };
+    fn network(&mut self, document: &Document) -> Vec<Spanned<Link>> {
+        let Some(Spanned { value: Network(network), span }) = &document.network else { return Vec::new() };
+        let network = Spanned { value: network.clone(), span: *span };
         let text = self.report.source(span.source).text();
         let text = text.get(span.start as usize..span.end as usize).map(str::trim).unwrap_or_default();
         let line = (!text.starts_with('{') && !text.contains('\n'))
             .then(|| text.trim_matches(['"', '\'']).to_owned());
         self.network_line = Some((*span, line));
         if let NetworkTable::File(table) = &network.value {
-            let text = |file: &At<String>| {
+            let text = |file: &Spanned<String>| {
                 Some(TopologyText {
                     source: self.text(file)?,
                     name: file.value.clone(),
@@ -365,12 +365,12 @@ impl Resolver<'_> {
             };
             self.topology = table.file.as_ref().and_then(text);
         }
-        let given = network::NetworkContext {
+        let context = network::NetworkContext {
             seed: document.seed.as_deref().copied().unwrap_or_default(),
             file: self.topology.as_ref().map(|topology| topology.source),
             defaults: document.defaults.as_ref().and_then(|at| at.link.as_deref()),
         };
-        let made = network::expand_network(&network, given, self.report);
+        let made = network::expand_network(&network, context, self.report);
         self.nodes_incomplete |= made.is_none();
         let Some(made) = made else { return Vec::new() };
         if let (Some(topology), Some(why)) = (&mut self.topology, made.missing_delay_reason) {
@@ -380,7 +380,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the nodes at a link's ends; creates missing ones.
-    fn end_nodes(&mut self, link: &At<Link>, spec: &mut Spec) -> Option<(NodeId, NodeId)> {
+    fn end_nodes(&mut self, link: &Spanned<Link>, spec: &mut Spec) -> Option<(NodeId, NodeId)> {
         let between = link.between.as_ref()?;
         let [a, b] = between.value.0.as_slice() else {
             if !link.broken {
@@ -405,7 +405,7 @@ impl Resolver<'_> {
     }
 
     fn nodes(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) {
-        let Some(At { value: NamedTables(nodes), .. }) = &document.node else { return };
+        let Some(Spanned { value: NamedTables(nodes), .. }) = &document.node else { return };
         for (name, node) in nodes {
             match self.nodes.get(&name.value.0) {
                 Some(id) => {
@@ -424,7 +424,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the default queue of a link direction.
-    pub(super) fn default_queue(text: &str) -> Option<At<Queue>> {
+    pub(super) fn default_queue(text: &str) -> Option<Spanned<Queue>> {
         super::table_declarations::decode_default(text)
     }
 }

@@ -2,18 +2,18 @@
 
 use super::super::diagnostic::Report;
 use super::super::keys::Queue;
-use super::super::table_declarations::At;
+use super::super::table_declarations::Spanned;
 use thalweg_queue::{DisciplineSpec, Limit};
 
 /// Returns the discipline of a queue, without its limit.
-pub(super) fn resolve_discipline(queue: &At<Queue>, report: &mut Report) -> DisciplineSpec {
+pub(super) fn resolve_discipline(queue: &Spanned<Queue>, report: &mut Report) -> DisciplineSpec {
     let limit = Limit::Unlimited;
     let Queue::Table(table) = &queue.value else { return DisciplineSpec::fcfs(limit) };
     // Invalid values have already been reported; their defaults must not cause follow-up errors.
-    if table.given.broken {
+    if table.explicit_options.broken {
         return table.discipline.default_spec(limit);
     }
-    match table.discipline.make(&table.given.values, limit) {
+    match table.discipline.make(&table.explicit_options.values, limit) {
         Ok(spec) => {
             if let Err(fault) = spec.check() {
                 report.error("scenario.range", queue.span, fault.to_string().replace('_', "-"));
@@ -21,7 +21,7 @@ pub(super) fn resolve_discipline(queue: &At<Queue>, report: &mut Report) -> Disc
             spec
         }
         Err(fault) => {
-            table.given.report(&fault, queue.span, report);
+            table.explicit_options.report(&fault, queue.span, report);
             table.discipline.default_spec(limit)
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::keys::{Jitter, JitterTable};
 use super::super::source_text::Span;
-use super::super::table_declarations::At;
+use super::super::table_declarations::Spanned;
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::Duration;
@@ -11,7 +11,10 @@ use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 impl Resolver<'_> {
     /// Returns a direction's jitter: the bound of a plain uniform one, per packet and in order, or else any other
     /// distribution.
-    pub(super) fn jitter(&mut self, jitter: Option<&At<Jitter>>) -> (Duration, Option<Arc<VariationSpec>>) {
+    pub(super) fn jitter(
+        &mut self,
+        jitter: Option<&Spanned<Jitter>>,
+    ) -> (Duration, Option<Arc<VariationSpec>>) {
         let Some(at) = jitter else { return (Duration::ZERO, None) };
         let table = match &at.value {
             Jitter::UpTo(time) => return (*time, None),

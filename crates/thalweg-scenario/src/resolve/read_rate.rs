@@ -1,7 +1,7 @@
 //! Resolves the keys of read rates to their specification.
 
 use super::super::keys::{ReadRate, Reading};
-use super::super::table_declarations::{At, Fields};
+use super::super::table_declarations::{Fields, Spanned};
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::{Rate, Time};
@@ -9,7 +9,7 @@ use thalweg_sim::simulation_spec::{ReadingChange, ReadingSpec};
 
 impl Resolver<'_> {
     /// Returns the read rate of the sink application; `None` if it reads without delay.
-    pub(super) fn reading(&mut self, reading: &At<Reading>) -> Option<Arc<ReadingSpec>> {
+    pub(super) fn reading(&mut self, reading: &Spanned<Reading>) -> Option<Arc<ReadingSpec>> {
         let mut table = match &reading.value {
             Reading::Steady(ReadRate(Rate::MAX)) => return None,
             &Reading::Steady(ReadRate(rate)) => {

@@ -5,7 +5,7 @@ use super::super::diagnostic::Report;
 use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
 use super::super::path_properties::{Paths, direction_of_hop, packet_sizes, service_time};
 use super::super::source_text::Span;
-use super::super::table_declarations::{At, Fields};
+use super::super::table_declarations::{Fields, Spanned};
 use super::packet_sized;
 use super::unresolved_link_direction::LinkLocation;
 use thalweg_proto::congestion::FeedbackKind;
@@ -23,7 +23,7 @@ use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec}
 pub(super) struct PendingFeedback {
     pub place: LinkLocation,
     /// The choice in the file, if any.
-    pub choice: Option<At<FeedbackChoice>>,
+    pub choice: Option<Spanned<FeedbackChoice>>,
     pub span: Span,
 }
 
@@ -35,7 +35,7 @@ impl PendingFeedback {
                 DirectionId::try_from(link * 2 + direction).unwrap_or_default()
             }
             LinkLocation::Access(..) => {
-                if let Some(At { value: FeedbackChoice::Table(_), span }) = self.choice {
+                if let Some(Spanned { value: FeedbackChoice::Table(_), span }) = self.choice {
                     let message = "an access link sends no feedback: only the queues of links do";
                     report
                         .error("scenario.feedback", span, message)
@@ -45,8 +45,8 @@ impl PendingFeedback {
             }
         };
         let feedback = match self.choice {
-            Some(At { value: FeedbackChoice::None, .. }) => None,
-            Some(At { value: FeedbackChoice::Table(table), span }) => build_feedback(
+            Some(Spanned { value: FeedbackChoice::None, .. }) => None,
+            Some(Spanned { value: FeedbackChoice::Table(table), span }) => build_feedback(
                 table,
                 spec,
                 paths,
@@ -187,7 +187,7 @@ fn resolve_seif(
     }
     let rule = table.policy.as_ref()?.value.0;
     let (alpha, window) = (&table.alpha, &table.window);
-    let span_of = |at: &Option<At<Duration>>| at.as_ref().map(|at| at.span);
+    let span_of = |at: &Option<Spanned<Duration>>| at.as_ref().map(|at| at.span);
     let inapplicable = match rule {
         SeifRule::Dynamic => vec![table.threshold.as_ref().map(|at| at.span)],
         SeifRule::Static | SeifRule::Reacting => {

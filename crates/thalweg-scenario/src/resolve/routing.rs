@@ -1,7 +1,7 @@
 //! Resolves the keys of routing and link failures to their specification.
 
 use super::super::keys::{Document, Failure};
-use super::super::table_declarations::At;
+use super::super::table_declarations::Spanned;
 use super::{Origins, Resolver};
 use thalweg_proto::units::Time;
 use thalweg_sim::simulation_spec::{FailureSpec, Multipath, Spec};
@@ -46,11 +46,11 @@ impl Resolver<'_> {
             return;
         }
         let group = spec.groups.iter().zip(&origins.groups).find(|(group, _)| group.name == of);
-        let span = group.map_or(origins.whole, |(_, origin)| origin.table);
+        let span = group.map_or(origins.file_span, |(_, origin)| origin.table);
         self.report.error("scenario.routing", span, message);
     }
 
-    fn failure(&mut self, failure: &At<Failure>, spec: &mut Spec) {
+    fn failure(&mut self, failure: &Spanned<Failure>, spec: &mut Spec) {
         let Some(at) = failure.at.as_ref() else { return };
         if let Some(lasts) = failure.lasts.as_ref().filter(|lasts| lasts.value.is_zero()) {
             self.report.error("scenario.range", lasts.span, "a failure must last some time");

@@ -5,7 +5,7 @@ use super::super::explicit_options::ExplicitOptions;
 use super::super::keys::{Common, Document, SchemeRef, SchemeTable};
 use super::super::path_properties::Paths;
 use super::super::source_text::Span;
-use super::super::table_declarations::At;
+use super::super::table_declarations::Spanned;
 use super::super::value_types::split_options;
 use super::Resolver;
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ pub(super) struct PendingScheme {
     group: usize,
     scheme: String,
     description: &'static SchemeDescription,
-    given: ExplicitOptions,
+    explicit_options: ExplicitOptions,
     span: Span,
 }
 
@@ -62,8 +62,8 @@ impl Resolver<'_> {
     /// Returns the transport of a flow, whose scheme may override a `former` one.
     pub(super) fn transport(
         &mut self,
-        scheme: &At<SchemeRef>,
-        former: Option<&At<SchemeRef>>,
+        scheme: &Spanned<SchemeRef>,
+        former: Option<&Spanned<SchemeRef>>,
         document: &Document,
     ) -> Option<TransportSpec> {
         let former = former.and_then(|former| self.in_place(former));
@@ -86,7 +86,11 @@ impl Resolver<'_> {
         let is_named = former.is_none() && matches!(scheme.value, SchemeRef::Name(_));
         if let Some(former) = former {
             let is_same = former.description.name == table.description.name;
-            self.former.extend(table.given.inherit_options(former.description.name, &former.given, is_same));
+            self.replaced_options.extend(table.explicit_options.inherit_options(
+                former.description.name,
+                &former.explicit_options,
+                is_same,
+            ));
         }
         self.build(name, is_named, table, shared.map(|at| &at.value), span)
     }
@@ -152,12 +156,12 @@ impl Resolver<'_> {
     /// Returns the scheme with options, which take precedence over all other values.
     fn with_options(&mut self, name: &str, options: &str, span: Span) -> Option<SchemeTable> {
         let (mut table, _) = self.scheme_by_name(name, span)?;
-        let Err(error) = table.given.change(table.description.name, options, span) else {
+        let Err(error) = table.explicit_options.change(table.description.name, options, span) else {
             return Some(table);
         };
         let what = error.to_string();
         match &error {
-            TextError::Option { of, given, known } => {
+            TextError::Option { of, given_text: given, known } => {
                 let what = format!("{of} has no option `{given}`");
                 let draft = self.report.error("scenario.unknown-key", span, what);
                 draft.names(given, known.iter().copied());
@@ -192,7 +196,7 @@ impl Resolver<'_> {
         shared: Option<&Common>,
         span: Span,
     ) -> Option<TransportSpec> {
-        let SchemeTable { description, mut given } = table;
+        let SchemeTable { description, explicit_options: mut given } = table;
         if let Some(Common(shared)) = shared {
             let before = given.shared.clone();
             given.inherit(shared);
@@ -226,7 +230,8 @@ impl Resolver<'_> {
         }
         self.in_use = Some(in_use);
         if description.traits.config_depends_on_path {
-            self.unsettled = Some(PendingScheme { group: 0, scheme, description, given, span });
+            self.unsettled =
+                Some(PendingScheme { group: 0, scheme, description, explicit_options: given, span });
         }
         Some(transport)
     }
@@ -248,12 +253,12 @@ impl PendingScheme {
             memory: u64::MAX,
             ..PathHints::default()
         };
-        match (self.description.make_endpoint_configs)(&self.given.values, &path) {
-            Ok(ends) => group.transport = transport_spec(&self.scheme, ends, &self.given.values),
-            Err(fault) => self.given.report(&fault, self.span, report),
+        match (self.description.make_endpoint_configs)(&self.explicit_options.values, &path) {
+            Ok(ends) => group.transport = transport_spec(&self.scheme, ends, &self.explicit_options.values),
+            Err(fault) => self.explicit_options.report(&fault, self.span, report),
         }
-        for warning in (self.description.warnings)(&self.given.values, &path) {
-            self.given.report(&warning, self.span, report);
+        for warning in (self.description.warnings)(&self.explicit_options.values, &path) {
+            self.explicit_options.report(&warning, self.span, report);
         }
     }
 }

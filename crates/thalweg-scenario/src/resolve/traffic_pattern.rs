@@ -1,7 +1,7 @@
 //! Resolves traffic patterns to pairs of nodes.
 
 use super::super::keys::{Flow, Nodes, Pattern};
-use super::super::table_declarations::At;
+use super::super::table_declarations::Spanned;
 use super::super::value_types::Name;
 use super::Resolver;
 use thalweg_proto::random::RandomStream;
@@ -13,7 +13,7 @@ pub(super) const MAX_PAIRS: usize = 1 << 16;
 impl Resolver<'_> {
     /// Returns the node pairs of a group's flows, without duplicates; random patterns depend on `seed`. `None` after
     /// reporting that there are none.
-    pub(super) fn pairs(&mut self, flow: &At<Flow>, name: &str, seed: u64) -> Option<Vec<[NodeId; 2]>> {
+    pub(super) fn pairs(&mut self, flow: &Spanned<Flow>, name: &str, seed: u64) -> Option<Vec<[NodeId; 2]>> {
         let pattern = flow.pattern.as_deref().map_or(Pattern::Pairs, |pattern| pattern.0);
         let (from, to) = (flow.from.as_ref()?, flow.to.as_ref()?);
         let both = (self.nodes_of(from), self.nodes_of(to));
@@ -64,12 +64,12 @@ impl Resolver<'_> {
     }
 
     /// Returns the nodes with these names; matches of a wildcard in order of creation.
-    pub(super) fn nodes_of(&mut self, names: &At<Nodes>) -> Option<Vec<NodeId>> {
+    pub(super) fn nodes_of(&mut self, names: &Spanned<Nodes>) -> Option<Vec<NodeId>> {
         let mut found = Vec::new();
         let mut is_complete = true;
         for name in &names.value.0 {
             let Some((before, behind)) = name.value.split_once('*') else {
-                let name = At { value: Name(name.value.clone()), span: name.span };
+                let name = Spanned { value: Name(name.value.clone()), span: name.span };
                 let node = self.node(&name);
                 is_complete &= node.is_some();
                 found.extend(node);
@@ -94,7 +94,12 @@ impl Resolver<'_> {
     }
 
     /// Pairs the first with the first, the second with the second; a single node with each of the other side.
-    fn one_by_one(&mut self, from: &[NodeId], to: &[NodeId], flow: &At<Flow>) -> Option<Vec<[NodeId; 2]>> {
+    fn one_by_one(
+        &mut self,
+        from: &[NodeId],
+        to: &[NodeId],
+        flow: &Spanned<Flow>,
+    ) -> Option<Vec<[NodeId; 2]>> {
         let (max, min) = (from.len().max(to.len()), from.len().min(to.len()));
         if max != min && min != 1 {
             self.uneven(from.len(), to.len(), flow);
@@ -103,7 +108,7 @@ impl Resolver<'_> {
         Some((0..max).map(|number| [from[number % from.len()], to[number % to.len()]]).collect())
     }
 
-    fn uneven(&mut self, from: usize, to: usize, flow: &At<Flow>) {
+    fn uneven(&mut self, from: usize, to: usize, flow: &Spanned<Flow>) {
         let span = flow.to.as_ref().map_or(flow.span, |to| to.span);
         let message = format!("{from} sources and {to} sinks do not make pairs");
         self.report
@@ -117,7 +122,7 @@ impl Resolver<'_> {
         sources: &[NodeId],
         mut sinks: Vec<NodeId>,
         mut stream: RandomStream,
-        flow: &At<Flow>,
+        flow: &Spanned<Flow>,
     ) -> Option<Vec<[NodeId; 2]>> {
         if sources.len() != sinks.len() {
             self.uneven(sources.len(), sinks.len(), flow);
@@ -142,7 +147,7 @@ impl Resolver<'_> {
         others: &[NodeId],
         default: usize,
         mut stream: RandomStream,
-        flow: &At<Flow>,
+        flow: &Spanned<Flow>,
     ) -> Option<Vec<[NodeId; 2]>> {
         let degree = flow.degree.as_ref();
         let mut drawn = others.to_vec();

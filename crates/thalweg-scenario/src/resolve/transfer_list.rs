@@ -3,7 +3,7 @@
 use super::super::keys::{Flow, ListWorkload};
 use super::super::list_columns::{self, FROM, SIZE, START, TO};
 use super::super::source_text::Span;
-use super::super::table_declarations::At;
+use super::super::table_declarations::Spanned;
 use super::super::value_types::{Name, parse_rounded};
 use super::Resolver;
 use super::traffic_pattern::MAX_PAIRS;
@@ -38,9 +38,9 @@ impl Resolver<'_> {
     /// which is reported at its line.
     pub(super) fn listed(
         &mut self,
-        flow: &At<Flow>,
+        flow: &Spanned<Flow>,
         table: &ListWorkload,
-        file: &At<String>,
+        file: &Spanned<String>,
     ) -> Option<(Vec<[NodeId; 2]>, ArrivalList)> {
         let others = [
             table.transfers.as_ref().map(|at| ("transfers", at.span)),
@@ -134,7 +134,7 @@ impl Resolver<'_> {
             let message =
                 format!("there is no node {name}: the flow has {}, and the first is 0", nodes.len());
             self.report.error("scenario.unknown-name", span, message);
-        } else if self.node(&At { value: Name(name.to_owned()), span }).is_some() {
+        } else if self.node(&Spanned { value: Name(name.to_owned()), span }).is_some() {
             let message = format!("`{name}` is none of the nodes of this flow");
             self.report.error("scenario.unknown-name", span, message).help("`from` and `to` name the nodes");
         }

@@ -21,7 +21,7 @@ pub fn scheme_entries(transport: &TransportSpec, registry: &Registry) -> Entries
     entries.put("base", toml_string(description.name));
     // The scheme's own keys first, then packet sizes, then shared keys.
     let rank = |name: &str| {
-        let is_scheme_key = description.keys.own.iter().any(|key| key.name == name);
+        let is_scheme_key = description.keys.own_keys.iter().any(|key| key.name == name);
         match (description.traits.is_window(), name) {
             (true, _) if is_scheme_key => 0,
             (true, "ecn") => 1,

@@ -12,7 +12,7 @@ use super::diagnostic::{Diagnostic, Report, Severity};
 use super::included_files::MAX_TOML_BYTES;
 use super::parsed_tree::{self, Table, Value, ValueKind};
 use super::source_text::{Reader, Source, Span};
-use super::table_declarations::{At, Decode, table, wrong_type};
+use super::table_declarations::{Decode, Spanned, table, wrong_type};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ table! {
         /// The scenario: a file, relative to the directory of this file, or the name of a built-in scenario.
         scenario: String = "scenario" (required);
         /// Changes for all points, in the form of `--set`.
-        set: Vec<At<String>> = "set";
+        set: Vec<Spanned<String>> = "set";
         /// Schemes to compare, as in `compare`: each in turn replaces the scheme of all flows of reliable transports.
-        schemes: Vec<At<String>> = "schemes";
+        schemes: Vec<Spanned<String>> = "schemes";
         /// The groups of flows that `schemes` apply to and that tables report, by name; tables also show the result of
         /// the other groups. By default `schemes` apply to all flows of reliable transports, and tables report all
         /// flows or, if only keys of one group are varied, that group.
-        flows: Vec<At<String>> = "flows";
+        flows: Vec<Spanned<String>> = "flows";
         /// The first seed of every point; by default the scenario's.
         seed: u64 = "seed";
         /// The number of replications per point, with the seeds SEED, SEED + 1, ..., the same for all points.
@@ -44,7 +44,7 @@ table! {
         /// A full grid: every combination of these values.
         grid: Tree = "grid";
         /// A list of explicit points.
-        list: Vec<At<Tree>> = "list";
+        list: Vec<Spanned<Tree>> = "list";
         /// Independent random points.
         random: Tree = "random";
         /// Latin-hypercube sampling: random points; the range of each key is divided into as many equal intervals as
@@ -192,7 +192,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
         }
     }
     let placed = |span: Span, text: &str| PlacedText { text: text.to_owned(), place: byte_range(span) };
-    let texts = |list: &Option<At<Vec<At<String>>>>| -> Vec<PlacedText> {
+    let texts = |list: &Option<Spanned<Vec<Spanned<String>>>>| -> Vec<PlacedText> {
         list.iter().flat_map(|list| &list.value).map(|of| placed(of.span, &of.value)).collect()
     };
     let mut varied = Vec::new();

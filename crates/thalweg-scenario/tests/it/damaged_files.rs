@@ -32,7 +32,7 @@ enum Damage {
     Copy(usize, usize, usize),
     Insert(usize, String),
     /// Replaces one quoted text by another.
-    Swap(usize, usize),
+    SwapBytes(usize, usize),
 }
 
 const HOSTILE_VALUES: [&str; 30] = [
@@ -76,7 +76,7 @@ fn damage() -> impl Strategy<Value = Damage> {
         (at.clone(), prop::sample::select(&HOSTILE_VALUES[..]))
             .prop_map(|(at, text)| Damage::Insert(at, text.to_owned())),
         (at.clone(), "\\PC{0,8}").prop_map(|(at, text)| Damage::Insert(at, text)),
-        (at.clone(), at).prop_map(|(from, to)| Damage::Swap(from, to)),
+        (at.clone(), at).prop_map(|(from, to)| Damage::SwapBytes(from, to)),
     ]
 }
 
@@ -98,7 +98,7 @@ fn apply(text: &str, damage: &Damage) -> String {
             let at = (at % count).min(chars.len());
             chars.splice(at..at, text.chars());
         }
-        Damage::Swap(from, to) => {
+        Damage::SwapBytes(from, to) => {
             let mut parts: Vec<&str> = text.split('"').collect();
             let quoted = parts.len() / 2;
             if quoted > 0 {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::congestion::{
-    CubicConfig, DctcpConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig, VegasConfig,
+    CubicConfig, DctcpConfig, FixedWindowConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig,
+    VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{
@@ -12,8 +13,7 @@ use thalweg_proto::gate::{
 use thalweg_proto::sscop::Config;
 use thalweg_proto::sscop::rate::{RateConfig, SizeUnit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_proto::window::{ControllerConfig, EndsConfig};
-use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
+use thalweg_proto::window::{ControllerConfig, EndsConfig, PauseConfig, Recovery, SenderConfig};
 use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 use thalweg_queue::{
     AggregationSpec, CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, EcnTreatment, FairQueueingConfig,
@@ -95,7 +95,7 @@ fn lines_accept_shapers_sleep_aggregation_and_periodic_variation() {
     let line = &shaped.spec().links[0].forward;
     let burst = Bytes::new(100_000);
     assert_eq!(line.start_delay.shaper, Some(TokenBucketSpec { rate: Rate::from_mbits_per_sec(4), burst }));
-    assert_eq!(line.start_delay.sleep[..], [SleepSpec { after: ms(1000), wake: ms(50) }]);
+    assert_eq!(line.start_delay.sleep[..], [SleepSpec { idle_time: ms(1000), wake: ms(50) }]);
     // The shaper's rate limits in the long run, hence the bandwidth-delay product is half of the line's.
     assert_eq!(forward_limit(&shaped), Limit::Bytes(6040));
     assert_eq!(
@@ -261,7 +261,7 @@ fn gates_and_priorities() {
     let plain = gate("kind = \"congestion\"");
     assert_eq!(plain.config, GateConfig::Congestion(CongestionGateConfig::default()));
     assert_eq!(plain.pause, PauseConfig::default());
-    let given = gate(
+    let custom = gate(
         "kind = \"congestion\", check = \"2 s\", signals = \"losses\", stops-highest = true, ageing = \"10 s\", \
          after-service = \"stays\", timers = \"frozen\", resume = \"at-timer\", acks = \"stopped\", \
          marking = \"six-bits\"",
@@ -273,13 +273,13 @@ fn gates_and_priorities() {
         stops_highest: true,
         ageing,
     };
-    assert_eq!(given.config, GateConfig::Congestion(config));
-    assert_eq!(given.pause, PauseConfig { freezes_timer: true, waits_for_timer: true, drops_acks: true });
-    assert_eq!((plain.marking, given.marking), (Marking::Class, Marking::SixBits));
+    assert_eq!(custom.config, GateConfig::Congestion(config));
+    assert_eq!(custom.pause, PauseConfig { freezes_timer: true, waits_for_timer: true, drops_acks: true });
+    assert_eq!((plain.marking, custom.marking), (Marking::Class, Marking::SixBits));
     let plain = gate("kind = \"slots\"");
     assert_eq!(plain.config, GateConfig::Slots(SlotGateConfig::default()));
     assert_eq!(plain.pause, PauseConfig { freezes_timer: true, ..PauseConfig::default() });
-    let given =
+    let custom =
         gate("kind = \"slots\", slot = \"2 ms\", slots = [60, 50, 40, 30, 20, 10], work-conserving = true");
     let config = SlotGateConfig {
         slot: Duration::from_millis(2),
@@ -287,7 +287,7 @@ fn gates_and_priorities() {
         work_conserving: true,
         ageing: Ageing::default(),
     };
-    assert_eq!(given.config, GateConfig::Slots(config));
+    assert_eq!(custom.config, GateConfig::Slots(config));
 }
 
 #[test]
@@ -427,7 +427,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
         assert_eq!((sender.segment + header, sender.recovery), (1500, recovery), "{name}");
         assert_eq!((&group.workload, group.name.as_str()), (&WorkloadSpec::Bulk, "flow-1"));
         match *controller {
-            ControllerConfig::Fixed(FixedConfig { window: initial_window })
+            ControllerConfig::Fixed(FixedWindowConfig { window: initial_window })
             | ControllerConfig::SlowStart(SlowStartConfig { initial_window, .. })
             | ControllerConfig::NewReno(NewRenoConfig { initial_window, .. }) => {
                 assert_eq!(initial_window, window);
@@ -669,7 +669,7 @@ fn hosts_are_named_or_described() {
     assert_eq!(host(&read(&named.expanded())), host(&named));
     let table = read(&format!("{path}host = {{ late = \"2 ms\", late-p99 = \"3 ms\", buffer = \"9 kB\" }}"));
     let (late, late_p99, buffer) = (Duration::from_millis(2), Duration::from_millis(3), Bytes::new(9000));
-    assert_eq!(host(&table), Some(HostSpec { late, late_p99, buffer, ..HostSpec::IDEAL }));
+    assert_eq!(host(&table), Some(HostSpec { wake_up_latency: late, late_p99, buffer, ..HostSpec::IDEAL }));
     assert_eq!(host(&read(&table.expanded())), host(&table));
     // Both ends wake up once per round trip.
     let rtt = |loaded: &LoadedScenario| loaded.paths().groups[0].as_ref().map(|path| path.rtt).unwrap();

@@ -30,7 +30,7 @@ fn threads_change_no_scenario() {
     let mut all = Vec::new();
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios"), &mut all);
     all.sort();
-    let mut cut = Vec::new();
+    let mut partitioned = Vec::new();
     for path in all {
         // Paper plans are not scenarios.
         let Ok(loaded) = load(&path, &["duration=2 s".to_owned(), "warmup=500 ms".to_owned()]) else {
@@ -54,11 +54,11 @@ fn threads_change_no_scenario() {
             assert_eq!(result.links, alone.links, "{name} on {threads}");
             assert!(result == alone, "{name} on {threads}");
             if is_parallel {
-                cut.push(path.file_stem().unwrap().to_string_lossy().into_owned());
+                partitioned.push(path.file_stem().unwrap().to_string_lossy().into_owned());
             }
         }
     }
     for name in ["parking-lot", "dumbbell", "ten-thousand-flows"] {
-        assert!(cut.iter().any(|of| of == name), "{name} is on one thread: {cut:?}");
+        assert!(partitioned.iter().any(|of| of == name), "{name} is on one thread: {partitioned:?}");
     }
 }

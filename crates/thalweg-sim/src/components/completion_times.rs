@@ -97,7 +97,7 @@ impl CompletionTimes {
 /// The list of a run's transfers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TransferList {
-    kept: Vec<Transfer>,
+    transfers: Vec<Transfer>,
     /// Number of unlisted transfers.
     left_out: u64,
 }
@@ -105,9 +105,9 @@ pub(crate) struct TransferList {
 impl TransferList {
     /// Adds a transfer; returns false if it was only counted.
     pub fn push(&mut self, transfer: Transfer) -> bool {
-        let is_kept = self.kept.len() < MAX_TRANSFERS;
+        let is_kept = self.transfers.len() < MAX_TRANSFERS;
         if is_kept {
-            self.kept.push(transfer);
+            self.transfers.push(transfer);
         } else {
             self.left_out += 1;
         }
@@ -121,7 +121,7 @@ impl TransferList {
 
     /// Returns the list and the number of unlisted transfers.
     pub fn finish(self) -> (Vec<Transfer>, u64) {
-        (self.kept, self.left_out)
+        (self.transfers, self.left_out)
     }
 }
 

@@ -22,9 +22,9 @@ pub(crate) type Command = thalweg_proto::transport::Command<Length>;
 pub(crate) type Output = thalweg_catalog::AnyOutput<Length>;
 
 /// Prefetches a whole engine.
-pub(crate) struct Prefetch;
+pub(crate) struct EnginePrefetch;
 
-impl Visit for Prefetch {
+impl Visit for EnginePrefetch {
     #[inline(always)]
     fn visit<T>(&self, engine: &T) {
         prefetch_all(engine);
@@ -35,7 +35,7 @@ impl Visit for Prefetch {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     /// Counts of the receivers.
-    pub taken: ReceiverCounts,
+    pub receivers: ReceiverCounts,
     pub sent: u64,
     pub retransmissions: u64,
     pub timeouts: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Counts {
 impl Default for Counts {
     fn default() -> Self {
         Self {
-            taken: ReceiverCounts::default(),
+            receivers: ReceiverCounts::default(),
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -73,11 +73,11 @@ impl Counts {
     pub fn from_engines([sender, receiver]: [&Engine; 2], times: Option<&SegmentTimes>, now: Time) -> Self {
         let taken = receiver.end().receiver_counts();
         let Some(stats) = sender.end().sender_stats(now) else {
-            return Self { taken, ..Self::default() };
+            return Self { receivers: taken, ..Self::default() };
         };
         let delay = times.map(SegmentTimes::delay).unwrap_or_default();
         Self {
-            taken,
+            receivers: taken,
             sent: stats.sent,
             retransmissions: stats.retransmissions,
             timeouts: stats.timeouts,
@@ -93,7 +93,7 @@ impl Counts {
 
     /// Adds another connection's counts.
     pub fn add(&mut self, other: &Self) {
-        self.taken.add(&other.taken);
+        self.receivers.add(&other.receivers);
         self.sent += other.sent;
         self.retransmissions += other.retransmissions;
         self.timeouts += other.timeouts;
@@ -115,7 +115,7 @@ impl Counts {
             *limit -= before;
         }
         Self {
-            taken: self.taken.since(&base.taken),
+            receivers: self.receivers.since(&base.receivers),
             sent: self.sent - base.sent,
             retransmissions: self.retransmissions - base.retransmissions,
             timeouts: self.timeouts - base.timeouts,
@@ -145,7 +145,7 @@ pub(crate) struct Endpoint {
     /// Number of uses of its connection slot.
     pub incarnation: u16,
     /// True while it waits for its host.
-    pub waiting: bool,
+    pub awaits_host: bool,
     /// True if every change of its state is recorded.
     pub watched: bool,
     /// True while its outputs are being processed.
@@ -179,7 +179,7 @@ impl Endpoint {
         header: 0,
         control: 0,
         incarnation: 0,
-        waiting: false,
+        awaits_host: false,
         watched: false,
         draining: false,
         class: PacketClass::new(LOWEST_PRIORITY, Ecn::NotEct),

@@ -44,10 +44,10 @@ pub(crate) struct ConnectionIds {
     /// Number of their endpoints.
     fixed_endpoints: u32,
     /// Number of them that have been opened.
-    begun: u32,
+    opened_count: u32,
     /// The flows that open connections during the run.
     flows: Arc<[u32]>,
-    opened: Vec<FlowConnections>,
+    opened_connections: Vec<FlowConnections>,
     /// Ids of the indices from `fixed` on.
     opened_ids: Vec<u32>,
 }
@@ -60,17 +60,23 @@ impl ConnectionIds {
         Self {
             fixed,
             fixed_endpoints: fixed.saturating_mul(2),
-            begun: 0,
+            opened_count: 0,
             flows: flows.into(),
-            opened,
+            opened_connections: opened,
             opened_ids: Vec::new(),
         }
     }
 
     /// Returns the same ids without any opened connection.
     pub fn fresh(&self) -> Self {
-        let opened = vec![FlowConnections::default(); self.opened.len()];
-        Self { opened, begun: 0, opened_ids: Vec::new(), flows: Arc::clone(&self.flows), ..*self }
+        let opened = vec![FlowConnections::default(); self.opened_connections.len()];
+        Self {
+            opened_connections: opened,
+            opened_count: 0,
+            opened_ids: Vec::new(),
+            flows: Arc::clone(&self.flows),
+            ..*self
+        }
     }
 
     /// Returns the number of connections with reserved table entries.
@@ -83,8 +89,8 @@ impl ConnectionIds {
         if self.fixed == u32::MAX {
             return length as u32;
         }
-        self.begun += 1;
-        self.begun - 1
+        self.opened_count += 1;
+        self.opened_count - 1
     }
 
     /// Returns the id of the endpoint at this index.
@@ -107,7 +113,7 @@ impl ConnectionIds {
     #[inline(never)]
     fn opened_endpoint_index(&self, id: EndpointId) -> Option<EndpointIndex> {
         let (opening_flow_index, turn) = self.turn(id / 2)?;
-        self.opened[opening_flow_index].indices.get(turn).map(|index| index * 2 + id % 2)
+        self.opened_connections[opening_flow_index].indices.get(turn).map(|index| index * 2 + id % 2)
     }
 
     /// Returns the index of the connection with this id.
@@ -130,7 +136,7 @@ impl ConnectionIds {
 
     /// Returns the indices of the connections of such a flow.
     pub fn indices(&self, opening_flow_index: usize) -> &[u32] {
-        &self.opened[opening_flow_index].indices
+        &self.opened_connections[opening_flow_index].indices
     }
 
     /// Returns all such flows, in order.
@@ -140,12 +146,12 @@ impl ConnectionIds {
 
     /// Takes the index of a closed connection for a new one of its flow.
     pub fn reuse_index(&mut self, opening_flow_index: usize) -> Option<u32> {
-        self.opened[opening_flow_index].vacant.pop()
+        self.opened_connections[opening_flow_index].vacant.pop()
     }
 
     /// Releases the index of this flow's closed connection.
     pub fn release_index(&mut self, opening_flow_index: usize, index: u32) {
-        self.opened[opening_flow_index].vacant.push(index);
+        self.opened_connections[opening_flow_index].vacant.push(index);
     }
 
     /// Returns the maximum number of simultaneous connections of one such flow.
@@ -155,13 +161,13 @@ impl ConnectionIds {
 
     /// Returns true if such a flow may have one more connection.
     pub fn can_open(&self, opening_flow_index: usize) -> bool {
-        let FlowConnections { indices, vacant } = &self.opened[opening_flow_index];
+        let FlowConnections { indices, vacant } = &self.opened_connections[opening_flow_index];
         !vacant.is_empty() || indices.len() < self.max() as usize
     }
 
     /// Assigns the next index to such a flow.
     pub fn add(&mut self, opening_flow_index: usize, index: u32) {
-        let indices = &mut self.opened[opening_flow_index].indices;
+        let indices = &mut self.opened_connections[opening_flow_index].indices;
         self.opened_ids.push(self.fixed + (indices.len() * self.flows.len() + opening_flow_index) as u32);
         indices.push(index);
     }

@@ -225,8 +225,9 @@ impl Connections {
         for (ends, _) in self.endpoints.chunks_exact_mut(2).zip(has_packets).filter(|(_, has)| !has) {
             let [sender, receiver] = ends else { continue };
             // An acknowledgement may be delayed.
-            let is_over =
-                !sender.waiting && !receiver.waiting && matches!(receiver.engine.poll(now), Output::Idle);
+            let is_over = !sender.awaits_host
+                && !receiver.awaits_host
+                && matches!(receiver.engine.poll(now), Output::Idle);
             if let Some(end) = sender.engine.end_mut().filter(|_| is_over) {
                 end.notify(Notice::Silence(now));
             }

@@ -53,7 +53,7 @@ impl DropTail {
         }
         self.packets += 1;
         self.bytes += u64::from(entry.size);
-        let before = if entry.urgent { self.urgent } else { self.last };
+        let before = if entry.is_feedback { self.urgent } else { self.last };
         let place = match before {
             NONE => &mut self.first,
             before => &mut packets.get_mut(before).next,
@@ -63,7 +63,7 @@ impl DropTail {
         if behind == NONE {
             self.last = entry.packet;
         }
-        if entry.urgent {
+        if entry.is_feedback {
             self.urgent = entry.packet;
         }
     }
@@ -87,7 +87,7 @@ impl DropTail {
             kept.packets += 1;
             kept.bytes += u64::from(of.size);
             kept.last = next;
-            if of.urgent {
+            if of.is_feedback {
                 kept.urgent = next;
             }
             next = packets.get(next).next;
@@ -138,17 +138,25 @@ mod tests {
     fn entry(packets: &mut PacketPool, size: u32, urgent: bool) -> Entry {
         let mut flags = Flags::default();
         if urgent {
-            flags.set(Flags::URGENT);
+            flags.set(Flags::ROUTER_FEEDBACK);
         }
         let cargo = PackedPdu::Ack { cumulative: 0, window: 0, ce: 0 };
         let packet = packets.add(Packet { size, flags, cargo, ..Packet::EMPTY });
-        Entry { packet, size, flow: 0, priority: 0, urgent, ecn: Ecn::NotEct, marked: false }
+        Entry { packet, size, flow: 0, priority: 0, is_feedback: urgent, ecn: Ecn::NotEct, marked: false }
     }
 
     fn entry_of(packets: &PacketPool, packet: u32) -> Entry {
         let header = packets.get(packet);
-        let urgent = header.flags.has(Flags::URGENT);
-        Entry { packet, size: header.size, flow: 0, priority: 0, urgent, ecn: Ecn::NotEct, marked: false }
+        let urgent = header.flags.has(Flags::ROUTER_FEEDBACK);
+        Entry {
+            packet,
+            size: header.size,
+            flow: 0,
+            priority: 0,
+            is_feedback: urgent,
+            ecn: Ecn::NotEct,
+            marked: false,
+        }
     }
 
     proptest! {

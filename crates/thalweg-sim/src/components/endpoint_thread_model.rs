@@ -1,7 +1,7 @@
 //! The thread of one endpoint of a flow with a [host model](HostSpec).
 
 use crate::components::packet_pool::EndpointIndex;
-use crate::host_model::{HostSpec, MANY};
+use crate::host_model::{COALESCED_PACKETS, HostSpec};
 use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::RandomStream;
 use thalweg_proto::resequencer::{Release, Resequencer, ResequencerConfig};
@@ -31,14 +31,14 @@ pub(crate) struct Thread {
     pub arrived: VecDeque<(EndpointIndex, u32)>,
     bytes: u64,
     /// Endpoints to poll.
-    pub ready: VecDeque<EndpointIndex>,
+    pub ready_endpoints: VecDeque<EndpointIndex>,
     /// Time of the next round; [`Time::MAX`] if none is needed.
-    begins: Time,
+    next_round: Time,
     in_round: bool,
     /// End of the last round's cost.
     busy_until: Time,
     /// Number of packets received since its last sleep.
-    taken: usize,
+    packets_received: usize,
     /// Work left until the next preemption.
     until_preemption: Duration,
     /// Resequencer of each endpoint, if the scheme [needs order](Self::keep_order).
@@ -55,11 +55,11 @@ impl Thread {
             stream,
             arrived: VecDeque::new(),
             bytes: 0,
-            ready: VecDeque::new(),
-            begins: Time::MAX,
+            ready_endpoints: VecDeque::new(),
+            next_round: Time::MAX,
             in_round: false,
             busy_until: Time::ZERO,
-            taken: 0,
+            packets_received: 0,
             until_preemption,
             orders: None,
         }
@@ -139,25 +139,29 @@ impl Thread {
 
     /// Wakes the thread; returns the time of the round that handles the work, unless one is scheduled already.
     pub fn wake(&mut self, now: Time) -> Option<Time> {
-        if self.in_round || self.begins != Time::MAX {
+        if self.in_round || self.next_round != Time::MAX {
             return None;
         }
         let begins = if now < self.busy_until {
             self.busy_until
         } else {
-            let sleeps = if self.taken >= MANY { self.spec.coalescing } else { Duration::ZERO };
-            self.taken = 0;
+            let sleeps = if self.packets_received >= COALESCED_PACKETS {
+                self.spec.coalescing
+            } else {
+                Duration::ZERO
+            };
+            self.packets_received = 0;
             now.max(self.busy_until + sleeps) + self.lateness()
         };
-        self.begins = begins;
+        self.next_round = begins;
         Some(begins)
     }
 
     /// Starts a round if it is due.
     pub fn begin(&mut self, now: Time) -> bool {
-        let is_due = self.begins == now;
+        let is_due = self.next_round == now;
         if is_due {
-            self.begins = Time::MAX;
+            self.next_round = Time::MAX;
             self.in_round = true;
         }
         is_due
@@ -168,7 +172,7 @@ impl Thread {
         let (endpoint, packet) = self.arrived.pop_front()?;
         let size = size(packet);
         self.bytes -= u64::from(size);
-        self.taken += 1;
+        self.packets_received += 1;
         Some((endpoint, packet, size))
     }
 
@@ -176,15 +180,15 @@ impl Thread {
     pub fn end(&mut self, now: Time, cost: Duration) -> Option<Time> {
         self.in_round = false;
         self.busy_until = now + cost + self.time_preempted(cost);
-        let is_done = self.arrived.is_empty() && self.ready.is_empty();
+        let is_done = self.arrived.is_empty() && self.ready_endpoints.is_empty();
         if is_done { None } else { self.wake(now) }
     }
 
     fn lateness(&mut self) -> Duration {
         if self.sigma == 0.0 {
-            return self.spec.late;
+            return self.spec.wake_up_latency;
         }
-        self.spec.late.mul_f64(libm::exp(self.sigma * self.stream.normal()))
+        self.spec.wake_up_latency.mul_f64(libm::exp(self.sigma * self.stream.normal()))
     }
 
     /// Returns the time lost to preemption during this work.

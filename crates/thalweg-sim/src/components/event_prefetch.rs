@@ -1,6 +1,6 @@
 //! Prefetching of the memory that coming events need.
 
-use super::connection_endpoint::Prefetch;
+use super::connection_endpoint::EnginePrefetch;
 use super::connections::Connections;
 use super::forwarding_state::{Destination, Network};
 use super::packet_pool::{EndpointIndex, NONE};
@@ -26,7 +26,7 @@ impl Lookahead {
         network.packets.prefetch(wheel.coming(lane, 4));
         let [first, second] = self.0[lane];
         if let Some(endpoint) = connections.endpoints().get(second as usize) {
-            endpoint.engine.visit(&Prefetch);
+            endpoint.engine.visit(&EnginePrefetch);
         }
         if let Some(endpoint) = connections.endpoints().get(first as usize) {
             endpoint.engine.next_needed().into_iter().flatten().for_each(prefetch_at);

@@ -34,7 +34,7 @@ pub(crate) enum Role {
 pub(crate) struct Connection {
     pub flow: u32,
     pub role: Role,
-    pub opened: Time,
+    pub open_time: Time,
     /// Bytes delivered at its receiver, and time of the last delivery.
     pub delivered: u64,
     pub delivered_at: Time,
@@ -48,7 +48,7 @@ impl Connection {
 
     /// Returns a connection of `flow` that opens now.
     pub const fn opened(flow: u32, role: Role, now: Time) -> Self {
-        Self { flow, role, opened: now, delivered: 0, delivered_at: now, size: 0 }
+        Self { flow, role, open_time: now, delivered: 0, delivered_at: now, size: 0 }
     }
 
     /// Returns true for a transfer of which everything was delivered, whether its sender knows it or not.
@@ -167,33 +167,33 @@ pub(crate) struct Flow {
     pub delay: Option<Box<Delays>>,
     /// Round-trip times measured by its senders, if not recorded by the group and if any.
     pub round_trips: Option<Box<Histogram>>,
-    pub special: Option<Box<Special>>,
+    pub special: Option<Box<RareFlowState>>,
 }
 
 /// Rarely used state of a flow.
 #[derive(Debug)]
-pub(crate) struct Special {
+pub(crate) struct RareFlowState {
     /// Failure time; [`Time::MAX`] until then.
     pub failed: Time,
     /// The application at the sink, if it reads at a configured rate.
     pub reader: Option<Box<Reader>>,
     /// Counts of closed connections.
-    pub ended: Option<Box<Counts>>,
+    pub closed_counts: Option<Box<Counts>>,
     /// Counts of all connections at the start of counting, and the bytes delivered by then.
-    pub before: Option<Box<(Counts, u64)>>,
+    pub counts_before: Option<Box<(Counts, u64)>>,
     /// Counts of two-level flow control: of closed connections, and of all at the start of counting.
     pub two_level: Option<Box<[TwoLevelCounts; 2]>>,
 }
 
-impl Special {
+impl RareFlowState {
     pub const NONE: Self =
-        Self { failed: Time::MAX, reader: None, ended: None, before: None, two_level: None };
+        Self { failed: Time::MAX, reader: None, closed_counts: None, counts_before: None, two_level: None };
 }
 
 impl Flow {
     /// Returns the rarely used state, allocated on first use.
-    pub fn special(&mut self) -> &mut Special {
-        self.special.get_or_insert_with(|| Box::new(Special::NONE))
+    pub fn special(&mut self) -> &mut RareFlowState {
+        self.special.get_or_insert_with(|| Box::new(RareFlowState::NONE))
     }
 
     /// Returns the failure time; [`Time::MAX`] until then.
@@ -211,13 +211,13 @@ impl Flow {
     }
 
     /// Returns the mutable counts of closed connections.
-    pub fn ended(&mut self) -> &mut Counts {
-        self.special().ended.get_or_insert_default()
+    pub fn closed_counts_mut(&mut self) -> &mut Counts {
+        self.special().closed_counts.get_or_insert_default()
     }
 
     /// Returns the counts of all connections at the start of counting, and the bytes delivered by then.
     pub fn before(&self) -> Option<&(Counts, u64)> {
-        self.special.as_deref()?.before.as_deref()
+        self.special.as_deref()?.counts_before.as_deref()
     }
 
     /// Returns the counts of two-level flow control: of closed connections, and of all at the start of counting.
@@ -260,11 +260,11 @@ impl Flow {
         self.delivered = sink.delivered;
         self.counts.add(&sink.counts);
         let Some(of_sink) = sink.special else { return };
-        if let Some(ended) = &of_sink.ended {
-            self.ended().add(ended);
+        if let Some(closed_counts) = &of_sink.closed_counts {
+            self.closed_counts_mut().add(closed_counts);
         }
-        let before = self.special.as_deref_mut().and_then(|special| special.before.as_deref_mut());
-        if let (Some(before), Some(of_sink)) = (before, of_sink.before) {
+        let before = self.special.as_deref_mut().and_then(|special| special.counts_before.as_deref_mut());
+        if let (Some(before), Some(of_sink)) = (before, of_sink.counts_before) {
             before.0.add(&of_sink.0);
             before.1 = of_sink.1;
         }
@@ -292,7 +292,11 @@ impl Group {
             name: self.name.clone(),
             scheme: self.scheme.clone(),
             completions: CompletionTimes::default(),
-            rounds: Rounds { left: self.rounds.left, think: self.rounds.think, ..Rounds::default() },
+            rounds: Rounds {
+                rounds_left: self.rounds.rounds_left,
+                think: self.rounds.think,
+                ..Rounds::default()
+            },
             delay: Histogram::default(),
             round_trips: Histogram::default(),
             routes: Arc::clone(&self.routes),

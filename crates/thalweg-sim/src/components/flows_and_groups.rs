@@ -15,7 +15,7 @@ pub(crate) struct Traffic {
     pub groups: Vec<Group>,
     pub transports: Vec<TransportSpec>,
     /// Number of flows that have delivered all their data or have given up.
-    pub over: u32,
+    pub finished_flows: u32,
 }
 
 impl Traffic {
@@ -104,7 +104,7 @@ impl Traffic {
 
     /// Records that a flow has delivered all its data, the last of it at that time.
     pub fn finish(&mut self, flow: u32, delivered_at: Time) -> &Flow {
-        self.over += u32::from(!self.is_over(flow));
+        self.finished_flows += u32::from(!self.is_over(flow));
         let flow = &mut self.flows[flow as usize];
         flow.finished = flow.finished.min(delivered_at);
         flow
@@ -112,7 +112,7 @@ impl Traffic {
 
     /// Records that a flow has given up.
     pub fn fail(&mut self, flow: u32, now: Time) {
-        self.over += u32::from(!self.is_over(flow));
+        self.finished_flows += u32::from(!self.is_over(flow));
         let flow = &mut self.flows[flow as usize];
         let special = flow.special();
         special.failed = special.failed.min(now);

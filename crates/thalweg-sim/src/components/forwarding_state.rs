@@ -176,7 +176,8 @@ impl Network {
     /// Appends a packet to an unbounded FIFO; an urgent one is inserted after the urgent ones at the head.
     pub fn line_up(&mut self, link: u32, packet: u32) {
         let transmitter = &mut self.transmitters[link as usize];
-        let is_urgent = |packets: &PacketPool, packet: u32| packets.get(packet).flags.has(Flags::URGENT);
+        let is_urgent =
+            |packets: &PacketPool, packet: u32| packets.get(packet).flags.has(Flags::ROUTER_FEEDBACK);
         let mut before = NONE;
         if transmitter.line_first != NONE && !is_urgent(&self.packets, packet) {
             before = transmitter.line_last;

@@ -56,7 +56,7 @@ pub(crate) struct Processor {
     processing: Processing,
     pub job: Option<Job>,
     pub control: VecDeque<(EndpointIndex, u32)>,
-    pub ready: VecDeque<EndpointIndex>,
+    pub ready_endpoints: VecDeque<EndpointIndex>,
     pub data: VecDeque<(EndpointIndex, u32)>,
 }
 
@@ -66,7 +66,7 @@ impl Processor {
             processing,
             job: None,
             control: VecDeque::new(),
-            ready: VecDeque::new(),
+            ready_endpoints: VecDeque::new(),
             data: VecDeque::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::Pdu;
 use crate::prefetch_hints::prefetch_cache_line;
-use thalweg_catalog::Packed;
+use thalweg_catalog::PackedBytes;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, Arrival, SackBlock, Segment};
@@ -58,7 +58,7 @@ pub(crate) enum PackedPdu {
         ce: u16,
     },
     /// A PDU of another protocol family.
-    Packed(Packed),
+    Packed(PackedBytes),
     Large(u32),
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Flags(u16);
 
 impl Flags {
     /// Precedes other packets.
-    pub const URGENT: Self = Self(1);
+    pub const ROUTER_FEEDBACK: Self = Self(1);
     /// Sent by its endpoint after the warm-up; cleared in copies made by duplication.
     pub const COUNTED: Self = Self(2);
     /// Damaged: its receiver drops it.
@@ -533,7 +533,7 @@ mod tests {
                 segment: 1,
                 packet: 2,
                 last: true,
-                full: true,
+                is_full: true,
                 resent: false,
                 payload: Length(u32::MAX),
             })),

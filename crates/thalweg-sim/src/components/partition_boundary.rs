@@ -103,7 +103,7 @@ fn is_numbered(packet: &Packet) -> bool {
 
 /// Sort key of an item in the merge of partitions: time, origin and position.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct MergeKey {
     pub time: Time,
     pub origin: Origin,
     /// Counter of this partition's sorted items.
@@ -116,7 +116,7 @@ pub(crate) struct Moment {
 pub(crate) struct EndedTransfer {
     /// Id of its connection.
     pub connection: u32,
-    pub moment: Moment,
+    pub moment: MergeKey,
     /// The transfer without its end time.
     pub transfer: Transfer,
 }
@@ -124,16 +124,16 @@ pub(crate) struct EndedTransfer {
 /// Transfers that ended here with their sources in one other partition.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteTransfers {
-    pub kept: Vec<(Moment, Transfer)>,
+    pub transfers: Vec<(MergeKey, Transfer)>,
     /// Number of transfers only counted.
     pub left_out: u64,
 }
 
 impl RemoteTransfers {
     /// Adds a transfer that ended after all previous ones.
-    pub fn push(&mut self, moment: Moment, transfer: Transfer) {
-        if self.kept.len() < MAX_TRANSFERS {
-            self.kept.push((moment, transfer));
+    pub fn push(&mut self, moment: MergeKey, transfer: Transfer) {
+        if self.transfers.len() < MAX_TRANSFERS {
+            self.transfers.push((moment, transfer));
         } else {
             self.left_out += 1;
         }
@@ -144,7 +144,7 @@ impl RemoteTransfers {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedFlow {
     pub connection: u32,
-    pub moment: Moment,
+    pub moment: MergeKey,
     /// True for a listed transfer.
     pub is_listed: bool,
 }
@@ -159,20 +159,20 @@ pub(crate) struct Boundary {
     /// Arrival of the last in-order packet of each transmitter.
     pub last: Vec<Time>,
     /// Number of in-order packets sent earlier that arrive at the same time, in a recorded run.
-    pub before: Vec<u32>,
+    pub tied_before: Vec<u32>,
     /// The same for packets in propagation here with earlier simultaneous ones, by link and arrival time.
     pub tied: BTreeMap<(u32, Time), VecDeque<u32>>,
     /// Dropped and lost packets here, per connection of any partition: by number for connections open from the start,
     /// if any, and separately for others.
     flow_counts: (Vec<FlowCounts>, BTreeMap<u32, FlowCounts>),
     /// Sort keys of ended transfers, if listed.
-    pub transfers: Vec<Moment>,
+    pub transfers: Vec<MergeKey>,
     /// Number of sort keys issued.
     pub moments: u64,
     /// Transfers with sources in other partitions, by partition.
     pub far: Vec<RemoteTransfers>,
     /// Ended flows with their source here and their sink elsewhere.
-    pub ended: Vec<EndedFlow>,
+    pub ended_flows: Vec<EndedFlow>,
     /// Number of events also counted by another partition: samples, ends of the warm-up and of the run, starts of flows
     /// with their source elsewhere.
     pub doubled: u64,
@@ -185,14 +185,14 @@ impl Boundary {
             part,
             outboxes: (0..parts).map(|_| Outbox::default()).collect(),
             last: vec![Time::ZERO; owners.links.len()],
-            before: vec![0; if is_recorded { owners.links.len() } else { 0 }],
+            tied_before: vec![0; if is_recorded { owners.links.len() } else { 0 }],
             tied: BTreeMap::new(),
             owners,
             flow_counts: (Vec::new(), BTreeMap::new()),
             transfers: Vec::new(),
             moments: 0,
             far: (0..parts).map(|_| RemoteTransfers::default()).collect(),
-            ended: Vec::new(),
+            ended_flows: Vec::new(),
             doubled: 0,
         }
     }
@@ -223,9 +223,9 @@ impl Boundary {
     }
 
     /// Returns the next sort key, for the current time.
-    pub fn moment(&mut self, time: Time, origin: Origin) -> Moment {
+    pub fn moment(&mut self, time: Time, origin: Origin) -> MergeKey {
         self.moments += 1;
-        Moment { time, origin, place: self.moments }
+        MergeKey { time, origin, place: self.moments }
     }
 
     pub fn has_source(&self, flow: u32) -> bool {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 /// Flag of an application event for reading; flow numbers never contain it.
-pub(crate) const READS: u32 = MAX_ENTITIES >> 1;
+pub(crate) const READ_FLAG: u32 = MAX_ENTITIES >> 1;
 
 /// The application at the sink of a flow. It reads in order, piece by piece; a piece counts as read when complete.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Reader {
     /// Size of the current piece; 0 if none.
     reading: u64,
     /// Rest of the current piece at `since`, in bits times the picoseconds of a second.
-    left: u128,
+    bits_left: u128,
     since: Time,
     /// Time of its pending event; [`Time::MAX`] if none is queued.
     pub timer_at: Time,
@@ -56,7 +56,7 @@ impl Reader {
             unread: 0,
             unread_peak: 0,
             reading: 0,
-            left: 0,
+            bits_left: 0,
             since: Time::ZERO,
             timer_at: spec.changes.first().map_or(Time::MAX, |change| change.at),
             is_stepping: false,
@@ -106,11 +106,11 @@ impl Reader {
         }
         if self.reading == 0 && self.unread > 0 {
             self.reading = self.unread.min(self.piece);
-            self.left = u128::from(self.reading) * 8 * PICOS_PER_SECOND;
+            self.bits_left = u128::from(self.reading) * 8 * PICOS_PER_SECOND;
             self.since = now;
         }
         self.progress(now);
-        if self.reading > 0 && self.left == 0 {
+        if self.reading > 0 && self.bits_left == 0 {
             self.unread -= self.reading;
             return ReadStep::Read(core::mem::take(&mut self.reading));
         }
@@ -121,7 +121,7 @@ impl Reader {
     /// Updates the read progress up to `now`.
     fn progress(&mut self, now: Time) {
         let bits = u128::from(self.rate.as_bits_per_sec()) * u128::from(now.since(self.since).as_picos());
-        self.left = if self.rate == Rate::MAX { 0 } else { self.left.saturating_sub(bits) };
+        self.bits_left = if self.rate == Rate::MAX { 0 } else { self.bits_left.saturating_sub(bits) };
         self.since = now;
     }
 
@@ -130,7 +130,7 @@ impl Reader {
         if self.reading == 0 || self.rate.is_zero() {
             return Time::MAX;
         }
-        let picos = self.left.div_ceil(u128::from(self.rate.as_bits_per_sec()));
+        let picos = self.bits_left.div_ceil(u128::from(self.rate.as_bits_per_sec()));
         // A time beyond all runs counts as never.
         let span = u64::try_from(picos).map_or(Duration::MAX, Duration::from_picos);
         self.since + span
@@ -156,11 +156,11 @@ mod tests {
     }
 
     /// 8 kbit/s are a byte a millisecond.
-    const SLOW: Rate = Rate::from_bits_per_sec(8000);
+    const SLOW_RATE: Rate = Rate::from_bits_per_sec(8000);
 
     #[test]
     fn reading_a_piece_takes_its_size_over_the_rate() {
-        let mut reader = reader(SLOW, &[]);
+        let mut reader = reader(SLOW_RATE, &[]);
         assert_eq!((reader.next_timer(), reader.step(millis(0))), (None, ReadStep::Wait(Time::MAX)));
         reader.on_delivered(1500);
         assert_eq!(reader.step(millis(10)), ReadStep::Wait(millis(1010)));
@@ -178,7 +178,7 @@ mod tests {
     fn a_change_holds_from_its_time_on() {
         let twice = Rate::from_bits_per_sec(16_000);
         let mut reader =
-            reader(SLOW, &[(400, Rate::ZERO, false), (600, twice, true), (2000, Rate::MAX, false)]);
+            reader(SLOW_RATE, &[(400, Rate::ZERO, false), (600, twice, true), (2000, Rate::MAX, false)]);
         reader.on_delivered(10_000);
         assert_eq!(
             (reader.next_timer(), reader.step(millis(0))),

@@ -30,7 +30,7 @@ pub struct Message {
     pub at: Time,
     /// Connection whose source it addresses.
     pub connection: u32,
-    /// Content. For a dropped packet it has the serial number returned by [`Live::enter`](crate::live_network::Live::enter).
+    /// Content. For a dropped packet it has the serial number returned by [`LiveNetwork::enter`](crate::live_network::LiveNetwork::enter).
     pub feedback: Feedback,
 }
 
@@ -42,7 +42,7 @@ pub struct LinkStatus {
     /// Bytes transmitted since the start.
     pub bytes: u64,
     /// Number of queued packets.
-    pub waiting: u64,
+    pub queued_packets: u64,
     /// Packets dropped by the queue or lost in propagation since the start.
     pub lost: u64,
     /// Packets marked since the start.

@@ -4,13 +4,13 @@ use crate::spec_error::SpecError;
 
 /// State of a run that may have ended.
 #[derive(Debug, Default)]
-pub(crate) struct Ending {
+pub(crate) struct RunEnd {
     is_over: bool,
     /// First error, which ended the run early.
     error: Option<Box<SpecError>>,
 }
 
-impl Ending {
+impl RunEnd {
     /// Returns true once no more events are handled.
     #[inline]
     pub const fn is_over(&self) -> bool {

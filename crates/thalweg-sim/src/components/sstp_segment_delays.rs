@@ -41,8 +41,8 @@ impl SegmentTimes {
             segment.1 = now;
         }
         for _ in 0..cumulative.wrapping_sub(self.delivered as u16) {
-            let Some((began, ended)) = self.segments.pop_front() else { return };
-            let delay = ended.min(now).since(began);
+            let Some((start_time, end_time)) = self.segments.pop_front() else { return };
+            let delay = end_time.min(now).since(start_time);
             self.delivered += 1;
             self.count += 1;
             self.sum += delay;

@@ -136,7 +136,7 @@ pub(crate) struct RareState {
     /// Picoseconds in service. Wake-up and waiting for tokens of a shaper or for the end of a full batch do not count.
     pub busy: u64,
     /// Start of the last transmission.
-    begins: Time,
+    transmission_start: Time,
     /// Bytes on the wire that have taken tokens of a shaper.
     pub shaped: u64,
     pub impairment: Impairment,
@@ -329,11 +329,11 @@ fn service_times(
         None => at_rate(begins, extra.rate),
     };
     // The transmitter is not busy while it wakes up, waits for tokens or waits for more packets of an aggregate.
-    extra.begins = begins;
+    extra.transmission_start = begins;
     if spec.start_delay.shaper.is_some() {
         extra.shaped += on_wire;
     }
-    extra.busy += leaves.since(extra.begins).as_picos();
+    extra.busy += leaves.since(extra.transmission_start).as_picos();
     (leaves, extra.delay)
 }
 
@@ -345,7 +345,7 @@ impl PortState {
                 rate: spec.rate,
                 delay: spec.delay,
                 busy: 0,
-                begins: Time::ZERO,
+                transmission_start: Time::ZERO,
                 shaped: 0,
                 jitter: (!spec.jitter.is_zero()).then(|| Jitter {
                     span: spec.jitter,
@@ -409,7 +409,7 @@ impl PortState {
 
     /// Returns the remaining service time of the packet in service.
     pub fn remaining_service_time(&self, now: Time, busy_until: Time) -> Duration {
-        busy_until.since(self.extra.as_ref().map_or(now, |extra| extra.begins.max(now)))
+        busy_until.since(self.extra.as_ref().map_or(now, |extra| extra.transmission_start.max(now)))
     }
 
     /// Returns the queue, created on first use.

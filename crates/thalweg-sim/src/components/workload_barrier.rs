@@ -11,12 +11,12 @@ pub(crate) const MAX_ROUNDS: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
     /// Number of rounds after the current one; `None` for unlimited.
-    pub left: Option<u32>,
+    pub rounds_left: Option<u32>,
     /// Think time between two rounds.
     pub think: Duration,
     /// Number of arrived blocks of the current round, and start of the first of them.
     pub arrived: u32,
-    pub began: Option<Time>,
+    pub round_start: Option<Time>,
     /// Duration of the counted rounds.
     pub took: Histogram,
     pub list: Vec<Round>,
@@ -25,19 +25,19 @@ pub(crate) struct Rounds {
 impl Rounds {
     /// Returns the initial state; `None` rounds are unlimited.
     pub fn new(rounds: Option<u32>, think: Duration) -> Self {
-        Self { left: rounds.map(|rounds| rounds.saturating_sub(1)), think, ..Self::default() }
+        Self { rounds_left: rounds.map(|rounds| rounds.saturating_sub(1)), think, ..Self::default() }
     }
 
     /// Records the arrival of a block that started at `began`, one of `flows`. Returns the round if the block completes
     /// it.
     pub fn arrive(&mut self, began: Time, now: Time, flows: u32) -> Option<Round> {
-        let first = self.began.map_or(began, |first| first.min(began));
-        self.began = Some(first);
+        let first = self.round_start.map_or(began, |first| first.min(began));
+        self.round_start = Some(first);
         self.arrived += 1;
         if self.arrived < flows {
             return None;
         }
-        (self.arrived, self.began) = (0, None);
+        (self.arrived, self.round_start) = (0, None);
         Some(Round { start: first, end: now })
     }
 
@@ -51,7 +51,7 @@ impl Rounds {
 
     /// Returns the start of the next round after one that ended now, if there is another.
     pub fn next(&mut self, now: Time) -> Option<Time> {
-        match &mut self.left {
+        match &mut self.rounds_left {
             Some(0) => return None,
             Some(left) => *left -= 1,
             None => {}

@@ -6,7 +6,7 @@ use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// Amount that an unlimited application keeps written, in bytes: more than any run sends between two refills.
-const GREEDY: u64 = 1 << 31;
+const UNLIMITED_BYTES: u64 = 1 << 31;
 
 /// The reaction of an application at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) struct Reaction {
     /// Number of bytes to write at the sink, on the reply connection.
     pub reply: u64,
     /// Size of a transfer for which to open a connection.
-    pub open: Option<u64>,
+    pub transfer_to_open: Option<u64>,
     /// True if there will be no more writes.
     pub finish: bool,
     /// Time of the next call of [`Workload::on_timer`].
@@ -33,7 +33,7 @@ pub(crate) struct Reaction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exchange {
     /// Time of the request.
-    pub began: Time,
+    pub request_time: Time,
     /// Size of the request, in bytes.
     pub request: u64,
     pub response: u64,
@@ -61,8 +61,8 @@ pub(crate) enum Workload {
 pub(crate) struct Block {
     size: u64,
     /// Number of bytes still to arrive.
-    left: u64,
-    began: Time,
+    bytes_left: u64,
+    start_time: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub(crate) struct Telnet {
 
 #[derive(Clone, Debug)]
 pub(crate) struct OnOff {
-    on: Duration,
+    on_time: Duration,
     off: Duration,
     /// Interval between writes while on; `None` is unlimited.
     gap: Option<Duration>,
@@ -145,7 +145,7 @@ impl Workload {
                 Self::Telnet(Box::new(Telnet { packet: packet.get(), gap: *gap, stream: stream("telnet") }))
             }
             WorkloadSpec::OnOff { on, off, rate, packet, random, shape } => Self::OnOff(Box::new(OnOff {
-                on: *on,
+                on_time: *on,
                 off: *off,
                 gap: rate.map(|rate| rate.transmission_time(*packet)),
                 packet: packet.get(),
@@ -183,7 +183,7 @@ impl Workload {
                 }))
             }
             WorkloadSpec::Rounds { size, .. } => {
-                Self::Rounds(Box::new(Block { size: size.get(), left: 0, began: Time::ZERO }))
+                Self::Rounds(Box::new(Block { size: size.get(), bytes_left: 0, start_time: Time::ZERO }))
             }
             WorkloadSpec::Trace(writes) => {
                 let writes = Arc::clone(writes);
@@ -195,7 +195,7 @@ impl Workload {
     /// Handles the start of the flow.
     pub fn on_start(&mut self, now: Time) -> Reaction {
         match self {
-            Self::Bulk | Self::Deliver(_) => Reaction { write: GREEDY, ..Reaction::default() },
+            Self::Bulk | Self::Deliver(_) => Reaction { write: UNLIMITED_BYTES, ..Reaction::default() },
             Self::Transfer(size) => Reaction { write: *size, finish: true, ..Reaction::default() },
             Self::Telnet(telnet) => Reaction { timer: Some(telnet.next(now)), ..Reaction::default() },
             Self::Poisson(poisson) => Reaction { timer: Some(poisson.next(now)), ..Reaction::default() },
@@ -224,7 +224,11 @@ impl Workload {
             }
             Self::Poisson(poisson) => {
                 let size = poisson.size.draw(&mut poisson.sizes);
-                Reaction { open: Some(size), timer: Some(poisson.next(now)), ..Reaction::default() }
+                Reaction {
+                    transfer_to_open: Some(size),
+                    timer: Some(poisson.next(now)),
+                    ..Reaction::default()
+                }
             }
             Self::List(list) => list.step(),
             Self::RequestResponse(exchange) => exchange.send_request(now),
@@ -236,7 +240,7 @@ impl Workload {
     /// Handles that all written data has been sent.
     pub fn on_writable(&mut self, now: Time) -> Reaction {
         match self {
-            Self::Bulk | Self::Deliver(_) => Reaction { write: GREEDY, ..Reaction::default() },
+            Self::Bulk | Self::Deliver(_) => Reaction { write: UNLIMITED_BYTES, ..Reaction::default() },
             Self::Telnet(telnet) => Reaction { timer: Some(telnet.next(now)), ..Reaction::default() },
             Self::OnOff(source) if source.writing && source.gap.is_none() && now < source.until => {
                 Reaction { write: source.packet, ..Reaction::default() }
@@ -295,7 +299,7 @@ impl List {
     fn step(&mut self) -> Reaction {
         let open = self.list.transfers_of(self.flow).get(self.next).map(|(_, size)| size.get());
         self.next += 1;
-        Reaction { open, timer: self.next(), ..Reaction::default() }
+        Reaction { transfer_to_open: open, timer: self.next(), ..Reaction::default() }
     }
 }
 
@@ -321,7 +325,7 @@ impl OnOff {
         let mut write = 0;
         if now >= self.until {
             self.writing = !self.writing;
-            let mean = if self.writing { self.on } else { self.off };
+            let mean = if self.writing { self.on_time } else { self.off };
             self.until = now + self.span(mean);
             if self.writing {
                 self.next = now + self.remaining;
@@ -343,20 +347,20 @@ impl OnOff {
 
 impl Block {
     fn begin(&mut self, now: Time) -> Reaction {
-        (self.left, self.began) = (self.size, now);
+        (self.bytes_left, self.start_time) = (self.size, now);
         Reaction { write: self.size, ..Reaction::default() }
     }
 
     fn on_delivered(&mut self, bytes: u64) -> Reaction {
-        let before = self.left;
-        self.left = before.saturating_sub(bytes);
-        let block = (before > 0 && self.left == 0).then_some((self.size, self.began));
+        let before = self.bytes_left;
+        self.bytes_left = before.saturating_sub(bytes);
+        let block = (before > 0 && self.bytes_left == 0).then_some((self.size, self.start_time));
         Reaction { block, ..Reaction::default() }
     }
 
     /// Returns the size and start of an unfinished block.
     pub fn open(&self) -> Option<(u64, Time)> {
-        (self.left > 0).then_some((self.size, self.began))
+        (self.bytes_left > 0).then_some((self.size, self.start_time))
     }
 }
 
@@ -392,7 +396,7 @@ impl RequestResponse {
             return Reaction::default();
         }
         let completed =
-            Some(Exchange { began: self.requested_at, request: self.request, response: self.size });
+            Some(Exchange { request_time: self.requested_at, request: self.request, response: self.size });
         let pause = self.stream.exponential_duration(self.think);
         if pause.is_zero() {
             Reaction { completed, ..self.send_request(now) }
@@ -476,7 +480,7 @@ mod tests {
             let mut next = workload.on_start(start).timer;
             while let Some(now) = next {
                 let reaction = workload.on_timer(now);
-                opened.push((flow, now.since(start).as_millis_f64(), reaction.open.unwrap()));
+                opened.push((flow, now.since(start).as_millis_f64(), reaction.transfer_to_open.unwrap()));
                 next = reaction.timer;
             }
         }
@@ -504,9 +508,9 @@ mod tests {
                 let mut reaction = source.on_start(now);
                 for _ in 0..20_000 {
                     written += reaction.write;
-                    let given = rate.bytes_in(on).get();
-                    let allowed = given.saturating_sub(1)..=given + packet.get();
-                    assert!(allowed.contains(&written), "{packet}: {written} of {given}");
+                    let on_bytes = rate.bytes_in(on).get();
+                    let allowed = on_bytes.saturating_sub(1)..=on_bytes + packet.get();
+                    assert!(allowed.contains(&written), "{packet}: {written} of {on_bytes}");
                     let next = reaction.timer.unwrap();
                     let Workload::OnOff(state) = &source else { panic!() };
                     on += if state.writing { next.since(now) } else { Duration::ZERO };

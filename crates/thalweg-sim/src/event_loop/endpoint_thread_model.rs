@@ -67,9 +67,9 @@ impl<T: Tracing> EventLoop<T> {
         }
         let mut left = MAX_SENT;
         while left > 0
-            && let Some(id) = self.thread(number).and_then(|thread| thread.ready.pop_front())
+            && let Some(id) = self.thread(number).and_then(|thread| thread.ready_endpoints.pop_front())
         {
-            self.connections.endpoint_mut(id).waiting = false;
+            self.connections.endpoint_mut(id).awaits_host = false;
             cost += self.poll_for_thread(id, &mut left);
         }
         if let Some(at) = self.thread(number).and_then(|thread| thread.end(now, cost)) {

@@ -5,7 +5,7 @@ use crate::components::connection_endpoint::{Command, Engine};
 use crate::components::flow_pausing_gates::NO_GATE;
 use crate::components::flow_state::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
 use crate::components::packet_pool::EndpointIndex;
-use crate::components::reading_application::{READS, Reader};
+use crate::components::reading_application::{READ_FLAG, Reader};
 use crate::components::workload_state::{Reaction, Workload};
 use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
@@ -44,10 +44,10 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Handles an application's timer: to write or, with [`READS`] set, to read.
+    /// Handles an application's timer: to write or, with [`READ_FLAG`] set, to read.
     pub(crate) fn on_application(&mut self, flow: u32) {
-        if flow & READS != 0 {
-            return self.on_reading(flow & !READS);
+        if flow & READ_FLAG != 0 {
+            return self.on_reading(flow & !READ_FLAG);
         }
         let state = &mut self.traffic.flows[flow as usize];
         if state.stopped {
@@ -94,12 +94,12 @@ impl<T: Tracing> EventLoop<T> {
             self.wheel.push(at.max(self.now), EventKind::Application.key(flow));
         }
         let main = self.traffic.flows[flow as usize].main;
-        if let Some(size) = reaction.open
+        if let Some(size) = reaction.transfer_to_open
             && main != NO_CONNECTION
         {
             self.write(main * 2, size);
             self.drain(main * 2);
-        } else if let Some(size) = reaction.open {
+        } else if let Some(size) = reaction.transfer_to_open {
             if self.traffic.opening_flow_index(flow).is_none_or(|index| !self.connections.ids.can_open(index))
             {
                 return self.fail_on_too_many_connections();
@@ -131,7 +131,7 @@ impl<T: Tracing> EventLoop<T> {
         let main = state.main;
         (state.finished, state.stopped) = (self.now, true);
         let size = self.traffic.flows[flow as usize].delivered;
-        self.complete(flow, size, self.connections[main].opened, self.now);
+        self.complete(flow, size, self.connections[main].open_time, self.now);
         self.command(main * 2, Command::Stop);
     }
 
@@ -140,7 +140,8 @@ impl<T: Tracing> EventLoop<T> {
         let opened = self.now;
         let assigned_id = self.number_of(flow, role);
         let number = self.connections.next_index(flow, assigned_id, &self.traffic);
-        self.connections[number] = Connection::opened(flow, role, opened);
+        self.connections[number] =
+            Connection::opened(flow, role, open_time: opened);
         if T::BUFFERS && self.has_source(flow) {
             let own = self.connections.id(number);
             self.tracing.open(self.wheel.order_now(), own, flow, role == Role::Reply);
@@ -173,7 +174,7 @@ impl<T: Tracing> EventLoop<T> {
             }
         }
         self.connections.endpoint_mut(number * 2).watched =
-            role == Role::Main && self.measured.series.has_changes_of(flow);
+            role == Role::Main && self.measurements.series.has_changes_of(flow);
         if gate != NO_GATE && self.has_source(flow) {
             self.connections.endpoint_mut(number * 2).gate = gate;
             self.join_gate(number);
@@ -198,7 +199,7 @@ impl<T: Tracing> EventLoop<T> {
             self.end(number * 2);
         } else {
             let counts = self.connection_counts(number);
-            self.traffic.flows[flow as usize].ended().add(&counts);
+            self.traffic.flows[flow as usize].closed_counts_mut().add(&counts);
             if let Some(counts) = self.two_level_counts(number) {
                 self.traffic.flows[flow as usize].special().two_level.get_or_insert_default()[0].add(&counts);
             }
@@ -296,7 +297,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Ends a flow's own connection after all data was delivered, or sent as datagrams, whose sender does not know what
     /// arrives: these have no completion.
     pub(crate) fn end_main(&mut self, number: u32) {
-        let Connection { flow: index, opened, delivered_at, .. } = self.connections[number];
+        let Connection { flow: index, open_time: opened, delivered_at, .. } = self.connections[number];
         let is_reliable = self.traffic.is_reliable(index);
         if !self.has_sink(index) {
             return self.end_far(number, is_reliable && !self.traffic.flows[index as usize].stopped);

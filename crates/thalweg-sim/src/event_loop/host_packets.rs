@@ -41,14 +41,14 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn request_host(&mut self, index: EndpointIndex) {
         let endpoint = self.connections.endpoint_mut(index);
         let number = endpoint.path.host;
-        let is_new = !core::mem::replace(&mut endpoint.waiting, true);
+        let is_new = !core::mem::replace(&mut endpoint.awaits_host, true);
         match &mut self.hosts[number as usize] {
             Host::Processor(processor) => {
-                processor.ready.extend(is_new.then_some(index));
+                processor.ready_endpoints.extend(is_new.then_some(index));
                 self.next_job(number);
             }
             Host::Thread(thread) => {
-                thread.ready.extend(is_new.then_some(index));
+                thread.ready_endpoints.extend(is_new.then_some(index));
                 self.wake_thread(number);
             }
             Host::Outside => {}
@@ -60,8 +60,8 @@ impl<T: Tracing> EventLoop<T> {
         while let Some(host) = self.processor(number).filter(|host| host.job.is_none()) {
             if let Some((endpoint, packet)) = host.control.pop_front() {
                 self.begin(number, Job::Receive { endpoint, packet });
-            } else if let Some(id) = host.ready.pop_front() {
-                self.connections.endpoint_mut(id).waiting = false;
+            } else if let Some(id) = host.ready_endpoints.pop_front() {
+                self.connections.endpoint_mut(id).awaits_host = false;
                 self.poll_for_host(number, id);
             } else if let Some((endpoint, packet)) = host.data.pop_front() {
                 self.begin(number, Job::Receive { endpoint, packet });

@@ -27,7 +27,8 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn begin_receiver(&mut self, index: EndpointIndex, incarnation: u16, flags: Flags) -> bool {
-        let &Endpoint { incarnation: current, flow, waiting, .. } = self.connections.endpoint(index);
+        let &Endpoint { incarnation: current, flow, awaits_host: waiting, .. } =
+            self.connections.endpoint(index);
         // Incarnations wrap.
         let is_next = incarnation.wrapping_sub(current).cast_signed() > 0;
         let is_for_receiver = !flags.has(Flags::TO_SENDER) && !flags.has(Flags::ROUTER);
@@ -40,14 +41,14 @@ impl<T: Tracing> EventLoop<T> {
         self.connections.begin_endpoint(index, flow, engine, path, &self.traffic);
         let endpoint = self.connections.endpoint_mut(index);
         // It is still queued at its host.
-        (endpoint.incarnation, endpoint.waiting) = (incarnation, waiting);
+        (endpoint.incarnation, endpoint.awaits_host) = (incarnation, waiting);
         true
     }
 
     /// Ends one endpoint of a connection: adds its counts to the flow.
     pub(crate) fn end(&mut self, index: EndpointIndex) {
         let (flow, counts) = self.connections.end_endpoint(index, self.now);
-        self.traffic.flows[flow as usize].ended().add(&counts);
+        self.traffic.flows[flow as usize].closed_counts_mut().add(&counts);
     }
 
     /// Handles a flow that would exceed the maximum number of simultaneous connections.

@@ -25,7 +25,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 impl<T: Tracing> EventLoop<T> {
     /// Ends the warm-up: resets all counts.
     pub(crate) fn on_warm(&mut self) {
-        self.measured.tally.begin_counting();
+        self.measurements.tally.begin_counting();
         if self.boundary.as_ref().is_none_or(|boundary| boundary.part == 0) {
             self.tracing.on_warmup_end(self.wheel.order_now());
         }
@@ -55,24 +55,24 @@ impl<T: Tracing> EventLoop<T> {
                 extra.shaped = 0;
             }
         }
-        self.measured.segments.restart();
+        self.measurements.segments.restart();
         for flow in 0..self.traffic.flows.len() {
             if self.is_external(flow as u32) {
                 continue;
             }
             self.reset_media(flow);
             let special = self.traffic.flows[flow].special.as_deref_mut();
-            if let Some(ended) = special.and_then(|special| special.ended.as_deref_mut()) {
-                ended.longest_segment_delay = Duration::ZERO;
+            if let Some(closed_counts) = special.and_then(|special| special.closed_counts.as_deref_mut()) {
+                closed_counts.longest_segment_delay = Duration::ZERO;
             }
             let (counts, two_level) = (self.counts(flow), self.two_level_counts_of_flow(flow));
             let flow = &mut self.traffic.flows[flow];
             if let Some(counts) = two_level {
                 flow.special().two_level.get_or_insert_default()[1] = counts;
             }
-            flow.special().before = Some(Box::new((counts, flow.delivered)));
+            flow.special().counts_before = Some(Box::new((counts, flow.delivered)));
         }
-        self.measured.series.restart_links();
+        self.measurements.series.restart_links();
     }
 
     /// Resets the counts of a flow's frames.
@@ -92,13 +92,13 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the counts of both endpoints of a connection, over its lifetime.
     pub(crate) fn connection_counts(&self, connection: u32) -> Counts {
-        let times = self.measured.segments.times_of(self.connections.id(connection));
+        let times = self.measurements.segments.times_of(self.connections.id(connection));
         Counts::from_engines(self.connections.engines(connection), times, self.now)
     }
 
     /// Drops the segment times of the closed connection at a position.
     pub(crate) fn forget_segments(&mut self, index: u32) {
-        self.measured.segments.forget(self.connections.id(index));
+        self.measurements.segments.forget(self.connections.id(index));
     }
 
     /// Returns the current and past connections of a flow; closed ones have no engines.
@@ -108,8 +108,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the counts of all of a flow's connections, open ones included, over the whole run.
     fn counts(&self, flow: usize) -> Counts {
-        let ended = self.traffic.flows[flow].special.as_deref().and_then(|special| special.ended.as_deref());
-        let mut counts = ended.copied().unwrap_or_default();
+        let closed_counts =
+            self.traffic.flows[flow].special.as_deref().and_then(|special| special.closed_counts.as_deref());
+        let mut counts = closed_counts.copied().unwrap_or_default();
         for connection in self.connections_of(flow) {
             counts.add(&self.connection_counts(connection));
         }
@@ -140,9 +141,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the two-level flow control counts of all connections of a flow, if any.
     fn two_level_counts_of_flow(&self, flow: usize) -> Option<TwoLevelCounts> {
-        let ended = self.traffic.flows[flow].two_level().map(|counts| counts[0]);
+        let closed_counts = self.traffic.flows[flow].two_level().map(|counts| counts[0]);
         let open = self.connections_of(flow).filter_map(|connection| self.two_level_counts(connection));
-        ended.into_iter().chain(open).reduce(|mut sum, counts| {
+        closed_counts.into_iter().chain(open).reduce(|mut sum, counts| {
             sum.add(&counts);
             sum
         })
@@ -150,17 +151,17 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Ends the run, early if it has not reached its end, and returns its results.
     pub fn finish(mut self) -> (RunResult, T) {
-        let ended = self.now;
-        let warmup = self.measured.counting_begins();
-        let counted = ended.since(warmup);
-        let conservation = self.measured.tally.conservation(self.network.packets.live());
+        let end_time = self.now;
+        let warmup = self.measurements.counting_begins();
+        let counted = end_time.since(warmup);
+        let conservation = self.measurements.tally.conservation(self.network.packets.live());
         self.connections.notify_senders_of_silence(self.network.packets.connections(), self.now);
         // Frees memory for the results, which are as large in a network of many flows.
         self.network.packets = PacketPool::new();
         self.wheel = Wheel::new(Ties::Hash);
         self.complete_delivered();
         let unfinished = self.list_unfinished();
-        let mut visits = self.measured.series.take_visits().peekable();
+        let mut visits = self.measurements.series.take_visits().peekable();
         let mut flows = Vec::with_capacity(self.traffic.flows.len());
         for flow in 0..self.traffic.flows.len() {
             let states = visits.next_if(|(of, _)| *of as usize == flow);
@@ -175,17 +176,17 @@ impl<T: Tracing> EventLoop<T> {
         self.traffic.groups.iter().for_each(|group| completions.merge(&group.completions));
         let mut round_trips = Histogram::default();
         self.traffic.groups.iter().for_each(|group| round_trips.merge(&self.round_trips(group)));
-        let (transfer_list, transfers_left_out) = core::mem::take(&mut self.measured.transfers).finish();
+        let (transfer_list, transfers_left_out) = core::mem::take(&mut self.measurements.transfers).finish();
         let links = self.link_results(counted);
-        let series = self.measured.series.take_series();
+        let series = self.measurements.series.take_series();
         let result = RunResult {
             seed: self.seed,
-            warmup: self.measured.warmup,
-            ended,
-            complete: self.ending.is_over() && self.ending.error().is_none(),
-            events: self.measured.tally.events(),
+            warmup: self.measurements.warmup,
+            end_time,
+            is_complete: self.ending.is_over() && self.ending.error().is_none(),
+            events: self.measurements.tally.events(),
             hops: self.network.hops,
-            fingerprint: self.measured.tally.fingerprint(),
+            fingerprint: self.measurements.tally.fingerprint(),
             conservation,
             flows,
             links,
@@ -208,12 +209,12 @@ impl<T: Tracing> EventLoop<T> {
             Some((before, delivered)) => (counts.since(before), flow.delivered - delivered),
             None => (counts, flow.delivered),
         };
-        let delivered_wire = self.traffic.transport(group).accepted_wire_bytes(&since.taken);
+        let delivered_wire = self.traffic.transport(group).accepted_wire_bytes(&since.receivers);
         let arrived_before = match flow.before() {
-            Some(_) => more_than_arrived(delivered, flow.counts.arrived_data, &since.taken),
+            Some(_) => more_than_arrived(delivered, flow.counts.arrived_data, &since.receivers),
             None => 0,
         };
-        let warmup = self.measured.counting_begins();
+        let warmup = self.measurements.counting_begins();
         let occurred = |at: Time| (at < Time::MAX).then_some(at);
         // What is sent as datagrams has no completion, unless the workload counts arrivals.
         let finished = occurred(flow.finished)
@@ -228,7 +229,7 @@ impl<T: Tracing> EventLoop<T> {
             start: flow.start,
             finished,
             failed: occurred(flow.failure_time()),
-            counted: end.since(warmup.max(flow.start)),
+            counted_time: end.since(warmup.max(flow.start)),
             delivered: Bytes::new(delivered),
             delivered_wire: Bytes::new(delivered_wire),
             arrived_before: Bytes::new(arrived_before),

@@ -30,7 +30,7 @@ use crate::components::host_processor::Host;
 use crate::components::packet_pool::{EndpointId, EndpointIndex, Flags, NONE, Packet};
 use crate::components::partition_boundary::Boundary;
 use crate::components::real_hosts::RealHostState;
-use crate::components::run_end::Ending;
+use crate::components::run_end::RunEnd;
 use crate::components::run_measurements::Measurements;
 use crate::components::run_totals::PacketOutcome;
 use crate::event_kinds::{EventKind, MAX_ENTITIES};
@@ -63,7 +63,7 @@ pub enum Status {
 #[derive(Debug)]
 pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) now: Time,
-    pub(crate) ending: Ending,
+    pub(crate) ending: RunEnd,
     pub(crate) seed: u64,
     pub(crate) wheel: Wheel,
     pub(crate) network: Network,
@@ -71,7 +71,7 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) traffic: Traffic,
     pub(crate) hosts: Vec<Host>,
     pub(crate) gates: FlowGates,
-    pub(crate) measured: Measurements,
+    pub(crate) measurements: Measurements,
     pub(crate) lookahead: Lookahead,
     /// Boundary of this partition, in a partitioned run.
     pub(crate) boundary: Option<Box<Boundary>>,
@@ -83,9 +83,9 @@ pub(crate) struct EventLoop<T: Tracing> {
 impl<T: Tracing> EventLoop<T> {
     /// Handles up to `max_events` events.
     pub fn advance(&mut self, max_events: u64) -> Status {
-        let stop_at = self.measured.tally.events().saturating_add(max_events);
+        let stop_at = self.measurements.tally.events().saturating_add(max_events);
         self.run_events(max_events);
-        if self.measured.tally.events() < stop_at {
+        if self.measurements.tally.events() < stop_at {
             // The queue is empty.
             self.ending.end();
         }
@@ -95,14 +95,14 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles up to `max_events` queued events. With a single call site, the whole hot path is inlined here.
     #[inline(never)]
     pub(crate) fn run_events(&mut self, max_events: u64) {
-        let stop_at = self.measured.tally.events().saturating_add(max_events);
+        let stop_at = self.measurements.tally.events().saturating_add(max_events);
         // A partition may have links of many flows but no endpoints.
         let is_large = self.connections.endpoints().len() >= MANY_ENDPOINTS
             || self.network.transmitters.len() >= MANY_TRANSMITTERS;
-        while !self.ending.is_over() && self.measured.tally.events() < stop_at {
+        while !self.ending.is_over() && self.measurements.tally.events() < stop_at {
             let Some((time, key, packet)) = self.wheel.pop() else { return };
             self.now = time;
-            self.measured.tally.add_event();
+            self.measurements.tally.add_event();
             if T::BUFFERS && self.wheel.origin().steps == 0 {
                 self.wheel.set_tie(0);
             }
@@ -125,11 +125,11 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles the events up to a time and advances to it, or returns once `stop` is set, a flow is over or `budget` events were handled.
     /// Takes the events from `budget`.
     pub fn advance_until(&mut self, time: Time, stop: &AtomicBool, budget: &mut u32) -> Status {
-        let over = self.traffic.over;
+        let over = self.traffic.finished_flows;
         while *budget > 0
             && !self.ending.is_over()
             && !stop.load(Ordering::Relaxed)
-            && self.traffic.over == over
+            && self.traffic.finished_flows == over
         {
             if self.wheel.next().is_none_or(|next| next > time) {
                 self.now = self.now.max(time);
@@ -268,7 +268,7 @@ impl<T: Tracing> EventLoop<T> {
         if !is_window || ecn.is_capable() && !has_class_codepoint(pdu) {
             flags.set_ecn(pdu.ecn().unwrap_or(ecn.for_retransmission()));
         }
-        self.measured.tally.add_sent_by_endpoint(&mut flags);
+        self.measurements.tally.add_sent_by_endpoint(&mut flags);
         let packet = Packet {
             hop: path.route,
             exit: path.exit,
@@ -305,7 +305,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Records the start or acceptance of a segment.
     pub(crate) fn step_segment(&mut self, index: EndpointIndex, step: SegmentStep) {
-        self.measured.segments.step(self.connections.id(index / 2), self.now, step);
+        self.measurements.segments.step(self.connections.id(index / 2), self.now, step);
     }
 
     /// Handles a packet that reached the node of its endpoint.
@@ -328,15 +328,15 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn deliver_to_endpoint(&mut self, index: EndpointIndex, packet: u32) {
         let header = self.network.packets.get(packet);
         let Packet { flags, sent_at, incarnation, cargo, .. } = *header;
-        self.measured.tally.note(self.now, header, PacketOutcome::Arrived);
+        self.measurements.tally.note(self.now, header, PacketOutcome::Arrived);
         if flags.has(Flags::DAMAGED) {
-            self.measured.tally.add_lost();
+            self.measurements.tally.add_lost();
             self.count_lost(packet);
             self.network.packets.discard(packet);
             return;
         }
         self.trace(Step::Delivered, u32::MAX, packet);
-        self.measured.tally.add_delivered();
+        self.measurements.tally.add_delivered();
         self.network.packets.discard(packet);
         let mut endpoint = self.connections.endpoint_mut(index);
         if endpoint.incarnation != incarnation {
@@ -354,12 +354,12 @@ impl<T: Tracing> EventLoop<T> {
             endpoint.engine.receive(self.now, pdu, flags.ecn());
             // Also taken during the warm-up: its last sample must not be counted later.
             if let Some(rtt) = endpoint.engine.end_mut().and_then(End::take_rtt)
-                && self.measured.tally.is_counting()
+                && self.measurements.tally.is_counting()
             {
                 self.count_round_trip(flow, rtt);
             }
         } else {
-            let payload = pdu.payload_len().filter(|_| self.measured.tally.is_counting());
+            let payload = pdu.payload_len().filter(|_| self.measurements.tally.is_counting());
             endpoint.engine.receive(self.now, pdu, flags.ecn());
             if let Some(payload) = payload {
                 self.count_arrived(flow, payload, flags.ecn().is_ce(), self.now.since(sent_at));
@@ -370,9 +370,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Discards a packet that its endpoint has already received or given up.
     pub(crate) fn ignore(&mut self, packet: u32) {
-        self.measured.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
+        self.measurements.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
         self.trace(Step::Delivered, u32::MAX, packet);
-        self.measured.tally.add_delivered();
+        self.measurements.tally.add_delivered();
         self.network.packets.discard(packet);
     }
 
@@ -380,17 +380,18 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
         let connection = self.network.packets.get(packet).connection;
         self.trace(step, link, packet);
-        self.measured.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Discarded);
+        self.measurements.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Discarded);
         if step == Step::Dropped {
-            self.measured.tally.add_dropped();
-            if self.measured.tally.is_counting() && !self.network.packets.get(packet).flags.has(Flags::ROUTER)
+            self.measurements.tally.add_dropped();
+            if self.measurements.tally.is_counting()
+                && !self.network.packets.get(packet).flags.has(Flags::ROUTER)
             {
                 self.flow_counts(connection).drops += 1;
             }
         } else if step == Step::Filtered {
-            self.measured.tally.add_dropped();
+            self.measurements.tally.add_dropped();
         } else {
-            self.measured.tally.add_lost();
+            self.measurements.tally.add_lost();
         }
         self.count_lost(packet);
         self.network.packets.discard(packet);
@@ -427,7 +428,7 @@ impl<T: Tracing> EventLoop<T> {
             &Record {
                 time: self.now,
                 step,
-                link,
+                link_direction: link,
                 packet: PacketId {
                     connection,
                     incarnation: header.incarnation,

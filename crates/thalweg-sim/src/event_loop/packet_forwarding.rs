@@ -52,7 +52,7 @@ fn entry_of(packets: &PacketPool, packet: u32) -> Entry {
         size: header.size,
         flow: header.connection,
         priority: header.flags.priority(),
-        urgent: header.flags.has(Flags::URGENT),
+        is_feedback: header.flags.has(Flags::ROUTER_FEEDBACK),
         ecn: header.flags.ecn(),
         marked: false,
     }
@@ -206,7 +206,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     pub(crate) fn notify_change(&mut self, link: u32) {
         if self.network.transmitters[link as usize].watched {
-            self.measured.series.record_link(link, self.now, &self.network);
+            self.measurements.series.record_link(link, self.now, &self.network);
         }
     }
 
@@ -433,18 +433,18 @@ impl<T: Tracing> EventLoop<T> {
         let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.delayed_arrival(arrives));
         let RareState { losses, corrupted, duplicated, variation, ecn, .. } = extra;
         let (treatment, varies) = (*ecn, variation.is_some());
-        *losses += u64::from(outcome.lost);
+        *losses += u64::from(outcome.is_lost);
         *corrupted += u64::from(outcome.corrupted) + u64::from(outcome.copy_corrupted);
         *duplicated += u64::from(outcome.duplicated);
         let flags = &mut self.network.packets.get_mut(packet).flags;
         flags.set_ecn(treatment.codepoint_on_arrival(flags.ecn(), false));
         let arrives = if varies { self.vary(link, packet, arrives) } else { arrives };
-        if outcome.lost {
+        if outcome.is_lost {
             self.discard(packet, Step::Lost, link);
             return;
         }
         let copy = outcome.duplicated.then(|| {
-            self.measured.tally.add_duplicated();
+            self.measurements.tally.add_duplicated();
             self.network.packets.duplicate(packet)
         });
         if let Some(copy) = copy {

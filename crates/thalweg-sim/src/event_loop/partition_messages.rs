@@ -37,7 +37,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let mut number = 0;
         if T::BUFFERS {
-            let before = &mut boundary.before[link as usize];
+            let before = &mut boundary.tied_before[link as usize];
             *before = if arrives == *last { *before + 1 } else { 0 };
             number = *before;
             if number > 0 {
@@ -160,10 +160,10 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Ends a flow whose sink is in another partition, which knows when the last data arrived.
     pub(crate) fn end_far(&mut self, connection: u32, is_transfer: bool) {
-        let is_listed = is_transfer && self.measured.tally.is_counting();
+        let is_listed = is_transfer && self.measurements.tally.is_counting();
         if let Some(boundary) = &mut self.boundary {
             let moment = boundary.moment(self.now, self.wheel.origin());
-            boundary.ended.push(EndedFlow { connection, moment, is_listed });
+            boundary.ended_flows.push(EndedFlow { connection, moment, is_listed });
         }
     }
 

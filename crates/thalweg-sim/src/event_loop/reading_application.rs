@@ -3,7 +3,7 @@
 use super::EventLoop;
 use crate::components::connection_endpoint::Command;
 use crate::components::flow_state::NO_CONNECTION;
-use crate::components::reading_application::{READS, ReadStep};
+use crate::components::reading_application::{READ_FLAG, ReadStep};
 use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 use thalweg_proto::endpoint::Notice;
@@ -49,13 +49,13 @@ impl<T: Tracing> EventLoop<T> {
                 ReadStep::Wait(at) => {
                     if at < reader.timer_at {
                         reader.timer_at = at;
-                        self.wheel.push(at, EventKind::Application.key(flow | READS));
+                        self.wheel.push(at, EventKind::Application.key(flow | READ_FLAG));
                     }
                     break;
                 }
             }
         }
-        if self.measured.series.has_changes_of(flow) {
+        if self.measurements.series.has_changes_of(flow) {
             self.record_flow_change(flow);
         }
     }

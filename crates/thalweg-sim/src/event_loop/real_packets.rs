@@ -83,8 +83,8 @@ impl<T: Tracing> EventLoop<T> {
             delay: Some(Box::new(Delays::new(false))),
             ..Flow::idle(self.traffic.groups.len() as u32 - 1, NONE, [host; 2], self.now)
         });
-        if self.measured.series.vacant() > 0 {
-            self.measured.series.watch_flow(number);
+        if self.measurements.series.vacant() > 0 {
+            self.measurements.series.watch_flow(number);
         }
         number
     }
@@ -92,7 +92,8 @@ impl<T: Tracing> EventLoop<T> {
     /// Opens a connection of a flow, until [`close_outside`](Self::close_outside).
     pub(crate) fn connect_outside(&mut self, flow: u32) -> u32 {
         let opened = self.now;
-        let connection = Connection::opened(flow, Role::Transfer, opened);
+        let connection =
+            Connection::opened(flow, Role::Transfer, open_time: opened);
         let vacant = self.outside.as_mut().and_then(|outside| outside.vacant.pop());
         let number =
             vacant.unwrap_or_else(|| self.connections.push(connection, [Endpoint::VACANT, Endpoint::VACANT]));
@@ -125,7 +126,7 @@ impl<T: Tracing> EventLoop<T> {
         let (serial, flow) = (endpoint.serial, endpoint.flow);
         endpoint.serial = serial.wrapping_add(1);
         let mut flags = Flags::from_class(PacketClass::new(priority, ecn));
-        self.measured.tally.add_sent_by_endpoint(&mut flags);
+        self.measurements.tally.add_sent_by_endpoint(&mut flags);
         let packet = Packet {
             hop: endpoint.path.route,
             connection,
@@ -137,7 +138,7 @@ impl<T: Tracing> EventLoop<T> {
             flags,
             ..Packet::EMPTY
         };
-        self.traffic.flows[flow as usize].ended().sent += 1;
+        self.traffic.flows[flow as usize].closed_counts_mut().sent += 1;
         let packet = self.network.packets.insert_bytes(packet, bytes);
         self.trace(Step::Sent, u32::MAX, packet);
         self.notify_gate_of_data(connection * 2);
@@ -205,9 +206,9 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn deliver_outside(&mut self, index: EndpointIndex, packet: u32) {
         let Packet { flags, sent_at, cargo, .. } = *self.network.packets.get(packet);
         let flow = self.connections.endpoint(index).flow;
-        self.measured.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
+        self.measurements.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
         self.trace(Step::Delivered, u32::MAX, packet);
-        self.measured.tally.add_delivered();
+        self.measurements.tally.add_delivered();
         let bytes = self.network.packets.take_bytes(packet);
         let Some(bytes) = bytes else {
             let pdu = self.network.packets.unpack(cargo);
@@ -221,9 +222,9 @@ impl<T: Tracing> EventLoop<T> {
         };
         self.network.packets.discard(packet);
         let (at, ecn, damaged) = (self.now, flags.ecn(), flags.has(Flags::DAMAGED));
-        if self.measured.tally.is_counting() {
+        if self.measurements.tally.is_counting() {
             self.count_arrived(flow, bytes.len() as u32, ecn.is_ce(), at.since(sent_at));
-            let taken = &mut self.traffic.flows[flow as usize].ended().taken;
+            let taken = &mut self.traffic.flows[flow as usize].closed_counts_mut().receivers;
             taken.packets += 1;
         }
         if let Some(outside) = &mut self.outside {
@@ -239,7 +240,7 @@ impl<T: Tracing> EventLoop<T> {
         Some(LinkStatus {
             rate: port_state.rate(self.network.direction(number)),
             bytes: port_state.bytes,
-            waiting: waiting.map_or(0, TransmitQueue::packets),
+            queued_packets: waiting.map_or(0, TransmitQueue::packets),
             lost: dropped + port_state.extra.as_deref().map_or(0, |extra| extra.losses),
             marks: waiting.map_or(0, |waiting| waiting.marks),
         })
@@ -247,14 +248,14 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Counts a TCP retransmission of a flow.
     pub(crate) fn count_retransmission(&mut self, flow: u32) {
-        self.traffic.flows[flow as usize].ended().retransmissions += 1;
+        self.traffic.flows[flow as usize].closed_counts_mut().retransmissions += 1;
     }
 
     /// Counts an arrived packet: its payload for the application, and its overhead.
     pub(crate) fn count_outside(&mut self, flow: u32, payload: u64, overhead: u64) {
         let flow = &mut self.traffic.flows[flow as usize];
         flow.delivered += payload;
-        let taken = &mut flow.ended().taken;
+        let taken = &mut flow.closed_counts_mut().receivers;
         taken.payload += payload;
         taken.framing += overhead;
     }

@@ -17,7 +17,9 @@ use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::transport::Feedback;
 use thalweg_queue::DropReason;
-use thalweg_queue::feedback::{ArrivalOutcome, FeedbackSpec, FlowId, Message, Passing, Policy, Source, View};
+use thalweg_queue::feedback::{
+    ArrivalOutcome, FeedbackSpec, FlowId, Message, PassingPacket, Policy, Source, View,
+};
 
 impl<T: Tracing> EventLoop<T> {
     /// Returns the feedback specification of a watched queue.
@@ -31,7 +33,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns the view of a packet for the policy at `link`.
-    fn passing(&self, link: u32, packet: u32) -> Passing {
+    fn passing(&self, link: u32, packet: u32) -> PassingPacket {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
             PackedPdu::Segment { sequence, .. } => Some(sequence),
@@ -41,7 +43,7 @@ impl<T: Tracing> EventLoop<T> {
         // A real packet has its serial number on the connection.
         let sequence = sequence.or_else(|| self.outside.is_some().then_some(header.serial.into()));
         let source = if header.flags.has(Flags::TO_SENDER) { None } else { self.source(link, header) };
-        Passing { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }
+        PassingPacket { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }
     }
 
     fn source(&self, link: u32, header: &Packet) -> Option<Source> {
@@ -94,7 +96,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns the packets that the queue at `link` has just dropped.
-    fn dropped_packets(&self, link: u32) -> Vec<Passing> {
+    fn dropped_packets(&self, link: u32) -> Vec<PassingPacket> {
         let dropped = self.network.dropped.iter().filter(|victim| victim.reason != DropReason::Filtered);
         dropped.map(|victim| self.passing(link, victim.entry.packet)).collect()
     }
@@ -222,7 +224,7 @@ impl<T: Tracing> EventLoop<T> {
         let [there, back] = self.traffic.paths(number);
         let exit = if reply { there.exit } else { back.exit };
         let mut flags = Flags::default();
-        for flag in [Flags::URGENT, Flags::TO_SENDER, Flags::ROUTER] {
+        for flag in [Flags::ROUTER_FEEDBACK, Flags::TO_SENDER, Flags::ROUTER] {
             flags.set(flag);
         }
         let sent_at = self.now;
@@ -236,7 +238,7 @@ impl<T: Tracing> EventLoop<T> {
         let feedback =
             Feedback { dropped: message.dropped, rate: message.rate, growth: message.growth, queue: link };
         let packet = self.network.packets.insert(packet, &Pdu::Feedback(feedback));
-        self.measured.tally.add_sent();
+        self.measurements.tally.add_sent();
         self.trace(Step::Sent, link, packet);
         self.forward(packet);
     }

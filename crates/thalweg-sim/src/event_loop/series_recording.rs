@@ -7,9 +7,9 @@ use crate::packet_tracing::Tracing;
 impl<T: Tracing> EventLoop<T> {
     /// Samples every series. If every change is recorded, only rates are sampled: they need an interval.
     pub(crate) fn on_sample(&mut self) {
-        let Some(interval) = self.measured.series.interval() else { return };
+        let Some(interval) = self.measurements.series.interval() else { return };
         self.count_shared();
-        self.measured.series.sample(
+        self.measurements.series.sample(
             self.now,
             interval,
             &self.traffic.flows,
@@ -21,6 +21,11 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Records a changed state of a flow's sender.
     pub(crate) fn record_flow_change(&mut self, flow: u32) {
-        self.measured.series.record_flow(flow, self.now, &self.traffic.flows, self.connections.endpoints());
+        self.measurements.series.record_flow(
+            flow,
+            self.now,
+            &self.traffic.flows,
+            self.connections.endpoints(),
+        );
     }
 }

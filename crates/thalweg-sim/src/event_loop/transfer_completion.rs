@@ -15,33 +15,33 @@ use thalweg_queue::random_delay::DrawScope;
 
 impl<T: Tracing> EventLoop<T> {
     /// Records the end of a flow's transfer over one connection.
-    pub(crate) fn complete(&mut self, flow: u32, size: u64, began: Time, ended: Time) {
-        let transfer = self.completed_transfer(flow, size, began, ended);
+    pub(crate) fn complete(&mut self, flow: u32, size: u64, start_time: Time, end_time: Time) {
+        let transfer = self.completed_transfer(flow, size, start_time, end_time);
         self.record_transfer(transfer);
     }
 
     /// Records the end of one of a flow's many transfers, as known to its sender.
     pub(crate) fn complete_transfer(&mut self, index: u32) {
-        let Connection { flow, size, opened, delivered_at, .. } = self.connections[index];
+        let Connection { flow, size, open_time: opened, delivered_at, .. } = self.connections[index];
         if self.has_sink(flow) {
             return self.complete(flow, size, opened, delivered_at);
         }
-        if self.measured.tally.is_counting() {
+        if self.measurements.tally.is_counting() {
             let ideal = self.ideal(flow, size, 0);
             let transfer = Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal };
             self.notify_sink(self.connections.id(index), transfer);
         }
     }
 
-    fn completed_transfer(&self, flow: u32, size: u64, began: Time, ended: Time) -> Transfer {
+    fn completed_transfer(&self, flow: u32, size: u64, start_time: Time, end_time: Time) -> Transfer {
         let ideal = self.ideal(flow, size, 0);
-        Transfer { flow, size: Bytes::new(size), start: began, end: Some(ended), ideal }
+        Transfer { flow, size: Bytes::new(size), start: start_time, end: Some(end_time), ideal }
     }
 
     /// Ends the flow of a connection, with results that need both endpoints. Counts and returns a listed
     /// transfer.
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
-        let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection];
+        let Connection { flow: number, open_time: opened, delivered_at, .. } = self.connections[connection];
         let size = self.traffic.finish(number, delivered_at).delivered;
         let is_listed = is_listed && delivered_at >= self.measured.counting_begins();
         let transfer = is_listed.then(|| self.completed_transfer(number, size, opened, delivered_at))?;
@@ -51,7 +51,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Records the end of an exchange of request and response.
     pub(crate) fn complete_exchange(&mut self, flow: u32, exchange: Exchange) {
-        let Exchange { began, request, response } = exchange;
+        let Exchange { request_time: began, request, response } = exchange;
         let ideal = self.ideal(flow, request, response);
         let size = Bytes::new(request + response);
         self.record_transfer(Transfer { flow, size, start: began, end: Some(self.now), ideal });
@@ -61,7 +61,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn end_block(&mut self, flow: u32, size: u64, began: Time) {
         let transfer = self.completed_transfer(flow, size, began, self.now);
         self.record_transfer(transfer);
-        let (now, counting) = (self.now, self.measured.tally.is_counting());
+        let (now, counting) = (self.now, self.measurements.tally.is_counting());
         let group = self.traffic.group_of_mut(flow);
         let Some(round) = group.rounds.arrive(began, now, group.flows) else { return };
         if counting {
@@ -78,21 +78,21 @@ impl<T: Tracing> EventLoop<T> {
     fn record_transfer(&mut self, transfer: Transfer) {
         // The sender of a transfer that ended during the warm-up may learn of it afterwards.
         let is_counted =
-            |end: &Time| self.measured.tally.is_counting() && *end >= self.measured.counting_begins();
+            |end: &Time| self.measurements.tally.is_counting() && *end >= self.measured.counting_begins();
         let Some(end) = transfer.end.filter(is_counted) else { return };
         self.traffic.record_completion(&transfer, end.since(transfer.start));
         self.list(transfer);
     }
 
     fn list(&mut self, transfer: Transfer) {
-        if self.measured.transfers.push(transfer) {
+        if self.measurements.transfers.push(transfer) {
             self.keep_moment();
         }
     }
 
     /// Records that the sender of one of many transfers gave up: it stays unfinished.
     pub(crate) fn give_up(&mut self, connection: Connection) {
-        let Connection { flow, size, opened, .. } = connection;
+        let Connection { flow, size, open_time: opened, .. } = connection;
         let ideal = self.ideal(flow, size, 0);
         self.traffic.group_of_mut(flow).completions.given_up += 1;
         self.list(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
@@ -143,13 +143,13 @@ impl<T: Tracing> EventLoop<T> {
             }
         }
         let undelivered = self.connections.open_transfers().filter(|connection| !connection.is_delivered());
-        for &Connection { flow, opened, size, .. } in undelivered {
+        for &Connection { flow, open_time: opened, size, .. } in undelivered {
             let ideal = self.ideal(flow, size, 0);
             open.push(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
         }
         for transfer in open {
             unfinished[self.traffic.flows[transfer.flow as usize].group as usize] += 1;
-            self.measured.transfers.push(transfer);
+            self.measurements.transfers.push(transfer);
         }
         unfinished
     }

@@ -40,7 +40,7 @@ struct Lane {
 struct Item {
     time: u64,
     /// The key and, above it, the annotation: both are moved as one word.
-    rest: u64,
+    key_and_annotation: u64,
 }
 
 impl Lanes {
@@ -143,17 +143,17 @@ impl Lanes {
 impl Item {
     #[inline(always)]
     fn new(entry: Entry, about: u32) -> Self {
-        Self { time: entry.time, rest: u64::from(about) << 32 | u64::from(entry.key) }
+        Self { time: entry.time, key_and_annotation: u64::from(about) << 32 | u64::from(entry.key) }
     }
 
     #[inline(always)]
     fn entry(self) -> Entry {
-        Entry { time: self.time, key: self.rest as u32 }
+        Entry { time: self.time, key: self.key_and_annotation as u32 }
     }
 
     #[inline(always)]
     fn lane_index(self) -> u32 {
-        (self.rest >> 32) as u32
+        (self.key_and_annotation >> 32) as u32
     }
 }
 

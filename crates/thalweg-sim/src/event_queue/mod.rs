@@ -29,10 +29,10 @@ struct Entry {
 }
 
 /// List length at or below which it is refilled: avoids a refill for each entry.
-const LOW: usize = 6;
+const REFILL_LENGTH: usize = 6;
 /// List length below which an event after the list and before the wheel goes to the list: in a small run the wheel has
 /// only time-outs.
-const REACH: usize = 32;
+const MIN_LIST_LENGTH: usize = 32;
 /// Length above which the list is cut at the next refill: a list that reaches far ahead would attract every new entry.
 const MAX_LIST_LENGTH: usize = 48;
 const CUT_LIST_LENGTH: usize = 16;
@@ -40,7 +40,7 @@ const CUT_LIST_LENGTH: usize = 16;
 const CAPACITY: usize = 4 * MAX_LIST_LENGTH;
 
 /// Placeholder for no packet, as [`crate::components::packet_pool::NONE`].
-const NOTHING: u32 = u32::MAX;
+const NO_PACKET: u32 = u32::MAX;
 /// Placeholder for no key.
 const NO_KEY: u32 = u32::MAX;
 
@@ -70,7 +70,7 @@ fn tie_mask(ties: Ties) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel {
     /// Next entries, sorted, from `head` on; those before it have been taken. All entries in the wheel are later.
-    near: Vec<Entry>,
+    near_entries: Vec<Entry>,
     head: usize,
     lanes: Lanes,
     /// Time before which a lane's first entry is next: the list and the wheel are later, nothing was added for the
@@ -78,12 +78,12 @@ pub(crate) struct Wheel {
     bound: u64,
     /// Lane of the last entry taken, or [`NO_LANE`].
     lane: u32,
-    /// Packet of the last entry taken, if it was given when joining a lane; otherwise [`NOTHING`].
+    /// Packet of the last entry taken, if it was given when joining a lane; otherwise [`NO_PACKET`].
     packet: u32,
     /// Entries added for the time of the last entry taken, in order.
-    late: VecDeque<Late>,
+    late_entries: VecDeque<LateEntry>,
     /// Time of the last entry taken.
-    taken: u64,
+    last_time: u64,
     /// Origin of the last entry taken.
     origin: Origin,
     /// Number of that origin among all of its time and key, if these are not all in this queue.
@@ -130,7 +130,7 @@ impl EventOrder {
 
 /// An entry added for the current time.
 #[derive(Clone, Copy, Debug)]
-struct Late {
+struct LateEntry {
     key: u32,
     origin: Origin,
     tie: u32,
@@ -139,14 +139,14 @@ struct Late {
 impl Wheel {
     pub fn new(ties: Ties) -> Self {
         Self {
-            near: Vec::with_capacity(CAPACITY),
+            near_entries: Vec::with_capacity(CAPACITY),
             head: 0,
             lanes: Lanes::new(),
             bound: 0,
             lane: NO_LANE,
-            packet: NOTHING,
-            late: VecDeque::new(),
-            taken: 0,
+            packet: NO_PACKET,
+            late_entries: VecDeque::new(),
+            last_time: 0,
             origin: Origin::default(),
             tie: 0,
             limit: u64::MAX,
@@ -170,7 +170,7 @@ impl Wheel {
     /// Adds an entry that is probably as far ahead as many earlier ones, and later than them.
     #[inline(always)]
     pub fn push_in_lane(&mut self, time: Time, key: u32) {
-        if !self.join_lane(time, key, NOTHING) {
+        if !self.join_lane(time, key, NO_PACKET) {
             self.push(time, key);
         }
     }
@@ -179,18 +179,23 @@ impl Wheel {
     #[inline(always)]
     pub fn join_lane(&mut self, time: Time, key: u32, packet: u32) -> bool {
         let entry = Entry { time: time.as_picos(), key };
-        self.lanes.join(entry, entry.time - self.taken, packet, self.tie_mask)
+        self.lanes.join(entry, entry.time - self.last_time, packet, self.tie_mask)
     }
 
     // Inlined into the caller, as it only dispatches: each of the three callees saves its own registers.
     #[inline(always)]
     fn add(&mut self, time: Time, key: u32, is_successor: bool) {
         let entry = Entry { time: time.as_picos(), key };
-        debug_assert!(entry.time >= self.taken, "an event in the past: {} < {}", entry.time, self.taken);
+        debug_assert!(
+            entry.time >= self.last_time,
+            "an event in the past: {} < {}",
+            entry.time,
+            self.last_time
+        );
         self.bound = self.bound.min(entry.time);
-        if entry.time == self.taken {
+        if entry.time == self.last_time {
             self.add_now(entry, is_successor);
-        } else if self.near.last().is_some_and(|last| entry.time <= last.time) {
+        } else if self.near_entries.last().is_some_and(|last| entry.time <= last.time) {
             self.insert(entry);
         } else {
             self.add_last(entry);
@@ -200,7 +205,9 @@ impl Wheel {
     /// Adds an entry later than the list: to the list within its reach, otherwise to the wheel.
     #[inline(never)]
     fn add_last(&mut self, entry: Entry) {
-        if entry.time < self.levels.base || self.list_len() < REACH && entry.time < self.levels.earliest() {
+        if entry.time < self.levels.base
+            || self.list_len() < MIN_LIST_LENGTH && entry.time < self.levels.earliest()
+        {
             self.insert(entry);
         } else {
             self.levels.insert(entry);
@@ -211,35 +218,39 @@ impl Wheel {
     fn add_now(&mut self, entry: Entry, is_successor: bool) {
         let (origin, tie, key) = (self.origin, self.tie, entry.key);
         if is_successor {
-            self.late.push_front(Late { key, origin, tie });
+            self.late_entries.push_front(LateEntry { key, origin, tie });
         } else {
-            self.late.push_back(Late { key, origin: Origin { steps: origin.steps + 1, ..origin }, tie });
+            self.late_entries.push_back(LateEntry {
+                key,
+                origin: Origin { steps: origin.steps + 1, ..origin },
+                tie,
+            });
         }
     }
 
     /// Returns the entries of the list.
     #[inline]
     fn list(&self) -> &[Entry] {
-        &self.near[self.head..]
+        &self.near_entries[self.head..]
     }
 
     /// Returns the length of the list.
     #[inline]
     fn list_len(&self) -> usize {
-        self.near.len() - self.head
+        self.near_entries.len() - self.head
     }
 
     /// Removes taken entries.
     #[inline(never)]
     fn remove_taken(&mut self) {
-        self.near.drain(..self.head);
+        self.near_entries.drain(..self.head);
         self.head = 0;
     }
 
     /// Inserts an entry into the list; in its first half over a taken entry, to compare and move few.
     #[inline(never)]
     fn insert(&mut self, entry: Entry) {
-        let middle = self.near.get(self.head + self.list_len() / 2);
+        let middle = self.near_entries.get(self.head + self.list_len() / 2);
         if self.head > 0 && middle.is_some_and(|middle| entry.time < middle.time) {
             self.insert_early(entry);
         } else {
@@ -254,7 +265,7 @@ impl Wheel {
     #[inline(always)]
     fn insert_early(&mut self, entry: Entry) {
         self.head -= 1;
-        let list = &mut self.near[self.head..];
+        let list = &mut self.near_entries[self.head..];
         let mut place = 0;
         while let Some(four) = list[place + 1..].first_chunk::<4>()
             && four[3].time < entry.time
@@ -275,11 +286,11 @@ impl Wheel {
     /// Moves later entries by one place: four at a time as far as possible, then one by one.
     #[inline(always)]
     fn insert_late(&mut self, entry: Entry) {
-        if self.near.len() >= CAPACITY {
+        if self.near_entries.len() >= CAPACITY {
             self.remove_taken();
         }
-        self.near.push(entry);
-        let list = &mut self.near[self.head..];
+        self.near_entries.push(entry);
+        let list = &mut self.near_entries[self.head..];
         let mut place = list.len() - 1;
         while let Some(four) = list[..place].last_chunk::<4>()
             && entry.time < four[0].time
@@ -306,23 +317,23 @@ impl Wheel {
         let stays = |near: &[Entry], at: usize| {
             near[at - 1].time == near[at].time || near[at].time < self.levels.base
         };
-        while end < self.near.len() && stays(&self.near, end) {
+        while end < self.near_entries.len() && stays(&self.near_entries, end) {
             end += 1;
         }
-        if let Some(last) = self.near.last()
-            && end == self.near.len()
+        if let Some(last) = self.near_entries.last()
+            && end == self.near_entries.len()
             && last.time >= self.levels.base
         {
             end -= self.list().iter().rev().take_while(|entry| entry.time == last.time).count();
         }
-        for index in end..self.near.len() {
-            self.levels.insert(self.near[index]);
+        for index in end..self.near_entries.len() {
+            self.levels.insert(self.near_entries[index]);
         }
-        self.near.truncate(end);
+        self.near_entries.truncate(end);
     }
 
     /// Takes the earliest entry, unless it is [kept back](Self::keep_from); returns it with its packet, if given, or
-    /// [`NOTHING`].
+    /// [`NO_PACKET`].
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, u32, u32)> {
         let (entry, packet) = match self.lanes.first() {
@@ -336,23 +347,23 @@ impl Wheel {
         if entry.key == NO_KEY {
             return None;
         }
-        self.taken = entry.time;
+        self.last_time = entry.time;
         Some((Time::from_picos(entry.time), entry.key, packet))
     }
 
     /// Takes the earliest entry of any structure; returns [`NO_KEY`] if there is none, or if it is kept back.
     #[inline(never)]
     fn pop_in_general(&mut self) -> Entry {
-        (self.bound, self.lane, self.packet) = (0, NO_LANE, NOTHING);
-        if self.late.front().is_some_and(|late| late.origin.steps == 0 || self.is_over())
-            && let Some(Late { key, origin, tie }) = self.late.pop_front()
+        (self.bound, self.lane, self.packet) = (0, NO_LANE, NO_PACKET);
+        if self.late_entries.front().is_some_and(|late| late.origin.steps == 0 || self.is_over())
+            && let Some(LateEntry { key, origin, tie }) = self.late_entries.pop_front()
         {
             (self.origin, self.tie) = (origin, tie);
-            return Entry { time: self.taken, key };
+            return Entry { time: self.last_time, key };
         }
         let list_len = self.list_len();
         // Far levels are moved only to an empty list.
-        if list_len <= LOW && (self.levels.is_near() || list_len == 0 && !self.levels.is_empty()) {
+        if list_len <= REFILL_LENGTH && (self.levels.is_near() || list_len == 0 && !self.levels.is_empty()) {
             self.fill();
         }
         let (first, listed) = (self.lanes.first(), self.list().first().copied());
@@ -375,7 +386,7 @@ impl Wheel {
     /// Computes the time before which entries of lanes are next.
     #[inline(always)]
     fn find_bound(&mut self) {
-        if self.late.is_empty() {
+        if self.late_entries.is_empty() {
             let listed = self.list().first().map(|entry| entry.time);
             self.bound = listed.unwrap_or_else(|| self.levels.earliest()).min(self.limit);
         }
@@ -384,7 +395,7 @@ impl Wheel {
     /// Returns true if no entry of the current time that was added before it is left.
     #[cold]
     fn is_over(&self) -> bool {
-        let is_later = |entry: &Entry| entry.time > self.taken;
+        let is_later = |entry: &Entry| entry.time > self.last_time;
         self.list().first().is_none_or(is_later) && self.lanes.first().as_ref().is_none_or(is_later)
     }
 
@@ -409,7 +420,7 @@ impl Wheel {
     /// unless the entry was added for its own time.
     #[inline]
     pub fn order_now(&self) -> EventOrder {
-        EventOrder { time: Time::from_picos(self.taken), origin: self.origin, tie: self.tie }
+        EventOrder { time: Time::from_picos(self.last_time), origin: self.origin, tie: self.tie }
     }
 
     /// Returns the position of an entry among those of its time added before it; for keys of one kind.
@@ -420,8 +431,8 @@ impl Wheel {
     /// Returns the time of the earliest entry. It moves nothing: entries added before the next [`pop`](Self::pop) may
     /// be earlier.
     pub fn next(&self) -> Option<Time> {
-        if !self.late.is_empty() {
-            return Some(Time::from_picos(self.taken));
+        if !self.late_entries.is_empty() {
+            return Some(Time::from_picos(self.last_time));
         }
         let listed = self.list().first().map(|entry| entry.time);
         let sorted = listed.or_else(|| (!self.levels.is_empty()).then(|| self.levels.earliest()));
@@ -435,27 +446,27 @@ impl Wheel {
         (self.lane != NO_LANE).then_some(self.lane as usize % LANES)
     }
 
-    /// Returns the packet of a lane's entry, `place` behind the next one; [`NOTHING`] if not given or beyond the end.
+    /// Returns the packet of a lane's entry, `place` behind the next one; [`NO_PACKET`] if not given or beyond the end.
     #[inline]
     pub fn coming(&self, lane: usize, place: u32) -> u32 {
-        self.lanes.packet(lane, place).unwrap_or(NOTHING)
+        self.lanes.packet(lane, place).unwrap_or(NO_PACKET)
     }
 
     /// Moves the wheel's earliest slots to the list.
     #[inline(never)]
     fn fill(&mut self) {
         // Not each time: the capacity covers many taken entries.
-        if self.near.len() >= CAPACITY / 2 {
+        if self.near_entries.len() >= CAPACITY / 2 {
             self.remove_taken();
         }
-        while self.list_len() <= LOW {
-            let before = self.near.len();
+        while self.list_len() <= REFILL_LENGTH {
+            let before = self.near_entries.len();
             let is_empty = self.list_len() == 0;
-            if !self.levels.give(&mut self.near, is_empty, self.limit) {
+            if !self.levels.give(&mut self.near_entries, is_empty, self.limit) {
                 return;
             }
             // All of these are later than the previous list.
-            let later = &mut self.near[before..];
+            let later = &mut self.near_entries[before..];
             // Comparing times alone is branch-free; ties are few.
             later.sort_unstable_by_key(|entry| entry.time);
             if later.windows(2).any(|pair| pair[0].time == pair[1].time) {
@@ -546,7 +557,7 @@ mod tests {
                     prop_assert_eq!(next, expected.map(|(time, ..)| time));
                     let got = wheel.pop().map(|(time, key, packet)| (time.as_picos(), key, packet));
                     // The packet of an entry in a lane is returned with it, from the first position on.
-                    prop_assert!(got.is_none_or(|(_, key, packet)| packet == NOTHING || packet == key % (1 << 26)));
+                    prop_assert!(got.is_none_or(|(_, key, packet)| packet == NO_PACKET || packet == key % (1 << 26)));
                     let got = got.map(|(time, key, _)| (time, key));
                     prop_assert_eq!(got, expected.map(|(time, _, rank)| (time, rank.2)));
                     now = expected.map_or(now, |(time, _, _)| time);
@@ -584,10 +595,10 @@ mod tests {
         }
         for earlier in 10..100 {
             wheel.push(Time::from_picos(earlier + 1), 0);
-            assert_eq!(wheel.pop(), Some((Time::from_picos(earlier), 0, NOTHING)));
+            assert_eq!(wheel.pop(), Some((Time::from_picos(earlier), 0, NO_PACKET)));
             assert!(wheel.list_len() <= MAX_LIST_LENGTH, "{earlier}");
         }
-        assert_eq!(wheel.pop(), Some((Time::from_picos(100), 0, NOTHING)));
+        assert_eq!(wheel.pop(), Some((Time::from_picos(100), 0, NO_PACKET)));
         let popped = std::iter::from_fn(|| wheel.pop());
         assert_eq!(popped.filter(|(time, ..)| *time == at).count(), 1000);
     }
@@ -598,8 +609,8 @@ mod tests {
         assert_eq!(wheel.pop(), None);
         wheel.push(Time::MAX, 1);
         wheel.push(Time::ZERO, 2);
-        assert_eq!(wheel.pop(), Some((Time::ZERO, 2, NOTHING)));
-        assert_eq!(wheel.pop(), Some((Time::MAX, 1, NOTHING)));
+        assert_eq!(wheel.pop(), Some((Time::ZERO, 2, NO_PACKET)));
+        assert_eq!(wheel.pop(), Some((Time::MAX, 1, NO_PACKET)));
         assert_eq!(wheel.pop(), None);
     }
 }

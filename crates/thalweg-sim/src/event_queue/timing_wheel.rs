@@ -28,7 +28,7 @@ pub(super) struct Levels {
     /// Reference time of the slots; no entry is earlier.
     pub base: u64,
     /// Bit mask of levels with entries.
-    used: u32,
+    used_levels: u32,
     /// Bit mask of slots with entries, per level.
     occupied: [u64; LEVELS],
     slots: [Slot; LEVELS * SLOTS],
@@ -63,7 +63,7 @@ impl Levels {
     pub fn new() -> Self {
         Self {
             base: 0,
-            used: 0,
+            used_levels: 0,
             occupied: [0; LEVELS],
             slots: [Slot::EMPTY; LEVELS * SLOTS],
             chunks: Vec::new(),
@@ -73,22 +73,22 @@ impl Levels {
 
     #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.used == 0
+        self.used_levels == 0
     }
 
     /// Returns true if a near level has an entry.
     #[inline]
     pub const fn is_near(&self) -> bool {
-        self.used & NEAR_LEVEL_MASK != 0
+        self.used_levels & NEAR_LEVEL_MASK != 0
     }
 
     /// Returns the time of the earliest entry, or the maximum time if empty.
     #[inline]
     pub fn earliest(&self) -> u64 {
-        if self.used == 0 {
+        if self.used_levels == 0 {
             return u64::MAX;
         }
-        let level = self.used.trailing_zeros() as usize;
+        let level = self.used_levels.trailing_zeros() as usize;
         let slot = self.occupied[level].trailing_zeros() as usize;
         self.slots[level * SLOTS + slot].earliest
     }
@@ -99,7 +99,7 @@ impl Levels {
         let differing = (entry.time ^ self.base) | 1;
         let level = (63 - differing.leading_zeros()) / BITS;
         let slot = (entry.time >> (level * BITS)) as usize % SLOTS;
-        self.used |= 1 << level;
+        self.used_levels |= 1 << level;
         self.occupied[level as usize] |= 1 << slot;
         let index = level as usize * SLOTS + slot;
         let Slot { mut first, earliest } = self.slots[index];
@@ -130,10 +130,10 @@ impl Levels {
     /// is next.
     #[inline]
     pub fn give(&mut self, list: &mut Vec<Entry>, is_empty: bool, limit: u64) -> bool {
-        if self.used == 0 {
+        if self.used_levels == 0 {
             return false;
         }
-        let level = self.used.trailing_zeros() as usize;
+        let level = self.used_levels.trailing_zeros() as usize;
         let slot = self.occupied[level].trailing_zeros() as usize;
         let Slot { first, earliest } = self.slots[level * SLOTS + slot];
         // Many simultaneous entries are taken only when they are next: earlier ones would make the list too long.
@@ -143,7 +143,7 @@ impl Levels {
         }
         self.occupied[level] &= self.occupied[level] - 1;
         if self.occupied[level] == 0 {
-            self.used &= self.used - 1;
+            self.used_levels &= self.used_levels - 1;
         }
         self.slots[level * SLOTS + slot] = Slot::EMPTY;
         // Advances only to the earliest entry, not to the slot's end: later additions may still precede the rest.

@@ -4,7 +4,7 @@ use crate::run_result::QueueResult;
 use thalweg_proto::units::{Duration, Time};
 
 /// Number of lengths with a bucket each; above, there are eight buckets per octave.
-const EXACT: u64 = 64;
+const EXACT_LENGTHS: u64 = 64;
 
 /// Time-weighted occupancy of one queue.
 #[derive(Clone, Debug, Default)]
@@ -20,20 +20,20 @@ pub(crate) struct Occupancy {
 }
 
 fn bucket_of(packets: u64) -> usize {
-    if packets < EXACT {
+    if packets < EXACT_LENGTHS {
         return packets as usize;
     }
     let octave = u64::from(63 - packets.leading_zeros());
-    (EXACT + (octave - 6) * 8 + ((packets >> (octave - 3)) & 7)) as usize
+    (EXACT_LENGTHS + (octave - 6) * 8 + ((packets >> (octave - 3)) & 7)) as usize
 }
 
 /// Returns the largest length in a bucket.
 fn bucket_maximum(bucket: usize) -> u64 {
     let bucket = bucket as u64;
-    if bucket < EXACT {
+    if bucket < EXACT_LENGTHS {
         return bucket;
     }
-    let (octave, part) = ((bucket - EXACT) / 8 + 6, (bucket - EXACT) % 8);
+    let (octave, part) = ((bucket - EXACT_LENGTHS) / 8 + 6, (bucket - EXACT_LENGTHS) % 8);
     ((8 + part + 1) << (octave - 3)) - 1
 }
 

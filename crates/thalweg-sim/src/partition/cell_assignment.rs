@@ -53,11 +53,11 @@ impl Cells<'_> {
         // Cells without work may be anywhere; partitions without work are dropped.
         let mut names: BTreeMap<u16, u16> = BTreeMap::new();
         let mut part: Vec<u16> = roots.iter().map(|&root| growth.part[root as usize]).collect();
-        for of in part.iter_mut().filter(|of| **of < NOWHERE) {
+        for of in part.iter_mut().filter(|of| **of < UNASSIGNED) {
             let next = names.len() as u16;
             *of = *names.entry(*of).or_insert(next);
         }
-        part.iter_mut().filter(|of| **of == NOWHERE).for_each(|of| *of = 0);
+        part.iter_mut().filter(|of| **of == UNASSIGNED).for_each(|of| *of = 0);
         let parts = names.len();
         if parts < 2 {
             return None;
@@ -68,7 +68,7 @@ impl Cells<'_> {
         let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
         let (loads, crowded) = self.loads(&part, &roots, parts, heaviest);
         let max_load = loads.into_iter().fold(0.0, f64::max);
-        let speedup = self.total / (max_load * UNEVEN + rounds * HOPS_A_ROUND);
+        let speedup = self.total / (max_load * IMBALANCE_FACTOR + rounds * HOPS_A_ROUND);
         let heaviest = (heaviest, (work[heaviest as usize] + crowded) / self.total);
         Some(Grouping { parts, part, speedup, lookahead, heaviest, roots })
     }
@@ -94,7 +94,7 @@ impl Cells<'_> {
         (loads, of_cell)
     }
 
-    pub fn cut(&self, grouping: &Grouping) -> Partitioning {
+    pub fn partitioning_of(&self, grouping: &Grouping) -> Partitioning {
         let parts = grouping.parts;
         let mut distance = vec![u64::MAX; parts * parts];
         let mut stride = u64::MAX;
@@ -129,7 +129,7 @@ struct Growth<'a> {
     work: &'a [f64],
     share: f64,
     loads: Vec<f64>,
-    /// Partition of each cell; `NOWHERE` if not assigned yet.
+    /// Partition of each cell; `UNASSIGNED` if not assigned yet.
     part: Vec<u16>,
     /// Cells with work, in order.
     cells: Vec<u32>,
@@ -163,7 +163,7 @@ impl<'a> Growth<'a> {
             work,
             share,
             loads: vec![0.0; threads],
-            part: vec![NOWHERE; roots.len()],
+            part: vec![UNASSIGNED; roots.len()],
             cells,
             neighbours,
             first,
@@ -246,7 +246,7 @@ impl<'a> Growth<'a> {
 
     /// Returns true for an unassigned cell with work.
     fn is_free(&self, of: u32) -> bool {
-        self.part[of as usize] == NOWHERE && self.work[of as usize] > 0.0
+        self.part[of as usize] == UNASSIGNED && self.work[of as usize] > 0.0
     }
 
     fn neighbours_of(&self, of: u32) -> &[u32] {
@@ -255,13 +255,13 @@ impl<'a> Growth<'a> {
 }
 
 /// Partition of an unassigned cell.
-const NOWHERE: u16 = u16::MAX;
+const UNASSIGNED: u16 = u16::MAX;
 /// Cost of one synchronisation of the threads, in hops; measured, with occasional preemption.
 const HOPS_A_ROUND: f64 = 100.0;
 /// Work of a partition for a packet that crosses its boundary, in hops; measured where most packets do.
 const OF_BOUNDARY: f64 = 0.5;
 /// Imbalance factor: the busiest partition differs from round to round, hence all wait for longer than the heaviest
 /// partition needs on average.
-pub(super) const UNEVEN: f64 = 1.3;
+pub(super) const IMBALANCE_FACTOR: f64 = 1.3;
 /// Maximum number of lookaheads tried.
 const MAX_TRIED: usize = 6;

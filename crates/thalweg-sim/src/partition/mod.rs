@@ -11,7 +11,7 @@ use crate::components::connection_ids::{has_independent_ends, opens_connections}
 use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
 use crate::shortest_paths::{DirectionId, FlowPaths, Routes, all_paths};
 use crate::simulation_spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
-use cell_assignment::{Grouping, UNEVEN};
+use cell_assignment::{Grouping, IMBALANCE_FACTOR};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -106,7 +106,7 @@ pub fn estimate_speedup<const COUNT: usize>(
     threads.map(|threads| {
         let Some(best) = cells.best(threads) else { return alone(cells.limiting_factor_of_one()) };
         let limiting_factor = cells.limiting_factor_of(&best, threads);
-        if best.speedup < WORTH {
+        if best.speedup < MIN_SPEEDUP {
             alone(limiting_factor)
         } else {
             SpeedupEstimate { partitions: best.parts, speedup: best.speedup, limiting_factor }
@@ -121,7 +121,7 @@ pub fn default_threads(spec: &Spec, idle: usize) -> usize {
         return 1;
     }
     let cells = Cells::new(spec);
-    let best = cells.best(idle).filter(|best| cells.total >= LARGE_RUN_HOPS && best.speedup >= CLEAR);
+    let best = cells.best(idle).filter(|best| cells.total >= LARGE_RUN_HOPS && best.speedup >= CLEAR_SPEEDUP);
     best.map_or(1, |best| best.parts)
 }
 
@@ -133,13 +133,13 @@ pub(crate) fn partition_run(spec: &Spec, threads: usize) -> Option<Partitioning>
     }
     let cells = Cells::new(spec);
     let best = cells.best(threads)?;
-    Some(cells.cut(&best))
+    Some(cells.partitioning_of(&best))
 }
 
 /// Minimum speed-up worth using.
-const WORTH: f64 = 1.05;
+const MIN_SPEEDUP: f64 = 1.05;
 /// Speed-up that remains worthwhile if processors are occasionally busy with other work.
-const CLEAR: f64 = 1.4;
+const CLEAR_SPEEDUP: f64 = 1.4;
 /// Work of a run of about ten seconds on one thread, in hops.
 const LARGE_RUN_HOPS: f64 = 1e8;
 
@@ -532,7 +532,7 @@ impl<'a> Cells<'a> {
 
     fn limiting_factor_of(&self, best: &Grouping, threads: usize) -> LimitingFactor {
         let (cell, share) = best.heaviest;
-        if best.speedup * UNEVEN >= 0.75 * threads as f64 {
+        if best.speedup * IMBALANCE_FACTOR >= 0.75 * threads as f64 {
             LimitingFactor::Threads
         } else if best.speedup * share < 0.5 {
             LimitingFactor::Lookahead(Duration::from_picos(best.lookahead))

@@ -68,8 +68,11 @@ impl AllFlowCounters {
     /// Returns a group's data packets: sent and copied, and ended.
     pub fn group_totals(&self, first: u32, count: u32) -> (u64, u64) {
         let group_flows = self.flows.iter().skip(first as usize).take(count as usize);
-        group_flows.fold((0, 0), |(begun, ended), flow| {
-            (begun + flow.sent + flow.copied, ended + flow.delivered + flow.dropped_or_lost)
+        group_flows.fold((0, 0), |(sent_and_copied, delivered_or_lost), flow| {
+            (
+                sent_and_copied + flow.sent + flow.copied,
+                delivered_or_lost + flow.delivered + flow.dropped_or_lost,
+            )
         })
     }
 

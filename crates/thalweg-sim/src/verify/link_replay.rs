@@ -15,18 +15,18 @@ use thalweg_queue::Limit;
 /// Permitted arrival times of a packet: one of two (two if the link changed at the moment of transmission), or up to
 /// `hold` later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Due {
+pub(super) struct ArrivalTimes {
     earlier: Time,
     later: Time,
     hold: Duration,
     /// True if these are only the earliest times: a capacity trace, token bucket, wake-up delay or periodic variation
     /// may add to them.
-    open: bool,
+    is_open: bool,
 }
 
-impl Due {
+impl ArrivalTimes {
     pub fn allows(&self, time: Time) -> bool {
-        if self.open {
+        if self.is_open {
             return time >= self.earlier;
         }
         time == self.earlier
@@ -36,7 +36,7 @@ impl Due {
 
     /// Returns the latest time; never, if unknown.
     pub fn latest(&self) -> Time {
-        if self.open { Time::MAX } else { self.later + self.hold }
+        if self.is_open { Time::MAX } else { self.later + self.hold }
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) struct LinkState {
     setting: Setting,
     /// Earliest idle time of the transmitter.
     free_at: Time,
-    waiting: VecDeque<WaitingPacket>,
+    waiting_packets: VecDeque<WaitingPacket>,
     /// Number of urgent or vague packets: without any, the queue need not be searched.
     special: usize,
     bytes: u64,
@@ -116,7 +116,7 @@ impl LinkState {
                 hold: max_reorder_delay(&direction.impairment) + max_extra_delay(direction),
             },
             free_at: Time::ZERO,
-            waiting: VecDeque::new(),
+            waiting_packets: VecDeque::new(),
             special: 0,
             bytes: 0,
             wire: keeps_order(direction).then(VecDeque::new),
@@ -127,7 +127,7 @@ impl LinkState {
 
     pub fn enqueue(&mut self, record: &Record<'_>) {
         let urgent = matches!(record.pdu, Pdu::Feedback(_));
-        self.waiting.push_back(WaitingPacket {
+        self.waiting_packets.push_back(WaitingPacket {
             packet: record.packet,
             size: record.size,
             urgent,
@@ -139,7 +139,7 @@ impl LinkState {
 
     /// Returns the waiting packets and bytes.
     pub fn held(&self) -> (u64, Bytes) {
-        (self.waiting.len() as u64, Bytes::new(self.bytes))
+        (self.waiting_packets.len() as u64, Bytes::new(self.bytes))
     }
 
     /// Returns true if the queue exceeds its limit at `now`. If the limit changes at that time, the larger one applies.
@@ -156,15 +156,15 @@ impl LinkState {
 
     fn exceeds(&self, limit: Limit) -> bool {
         match limit {
-            Limit::Packets(limit) => self.waiting.len() as u64 > limit,
+            Limit::Packets(limit) => self.waiting_packets.len() as u64 > limit,
             Limit::Bytes(limit) => self.bytes > limit,
             Limit::Unlimited => false,
         }
     }
 
     fn remove(&mut self, packet: PacketId) {
-        let found = self.waiting.iter().position(|waiting| waiting.packet == packet);
-        if let Some(waiting) = found.and_then(|index| self.waiting.remove(index)) {
+        let found = self.waiting_packets.iter().position(|waiting| waiting.packet == packet);
+        if let Some(waiting) = found.and_then(|index| self.waiting_packets.remove(index)) {
             self.special -= usize::from(waiting.urgent || waiting.vague);
             self.bytes -= u64::from(waiting.size);
         }
@@ -172,17 +172,17 @@ impl LinkState {
 
     /// Drops a waiting packet; `copied` means that there may be copies of it.
     pub fn drop_waiting(&mut self, packet: PacketId, copied: bool) {
-        let is_last = self.waiting.back().is_some_and(|last| last.packet == packet);
+        let is_last = self.waiting_packets.back().is_some_and(|last| last.packet == packet);
         if is_last && !copied {
             // Common case, without a search: the arrival that found a full queue.
-            let last = self.waiting.pop_back();
+            let last = self.waiting_packets.pop_back();
             self.special -= usize::from(last.is_some_and(|last| last.urgent || last.vague));
             self.bytes -= last.map_or(0, |last| u64::from(last.size));
             return;
         }
         self.remove(packet);
         if copied {
-            for copy in self.waiting.iter_mut().filter(|waiting| waiting.packet == packet) {
+            for copy in self.waiting_packets.iter_mut().filter(|waiting| waiting.packet == packet) {
                 self.special += usize::from(!copy.urgent && !copy.vague);
                 copy.vague = true;
             }
@@ -191,12 +191,12 @@ impl LinkState {
 
     /// Removes a packet that leaves the queue or bypasses it.
     pub fn dequeue(&mut self, record: &Record<'_>, waited: bool, faults: &mut Vec<Fault>) {
-        let mut certain = self.waiting.iter().filter(|waiting| !waiting.vague);
+        let mut certain = self.waiting_packets.iter().filter(|waiting| !waiting.vague);
         let urgent = if self.special > 0 { certain.clone().find(|waiting| waiting.urgent) } else { None };
         let first = urgent.or_else(|| certain.next());
         let is_vague = || {
             self.special > 0
-                && self.waiting.iter().any(|waiting| waiting.vague && waiting.packet == record.packet)
+                && self.waiting_packets.iter().any(|waiting| waiting.vague && waiting.packet == record.packet)
         };
         if let Some(first) = first.filter(|first| self.fifo && first.packet != record.packet)
             && !is_vague()
@@ -214,7 +214,7 @@ impl LinkState {
         record: &Record<'_>,
         direction: &DirectionSpec,
         faults: &mut Vec<Fault>,
-    ) -> Due {
+    ) -> ArrivalTimes {
         let now = record.time;
         self.totals.packets += 1;
         self.totals.bytes += u64::from(record.size);
@@ -226,7 +226,7 @@ impl LinkState {
         }
         let traced = self.budget.is_some();
         let open = traced || has_unmodelled_delay(direction);
-        let mut due: Option<Due> = None;
+        let mut due: Option<ArrivalTimes> = None;
         let mut free_at = Time::MAX;
         for setting in self.settings(direction, now) {
             let service = if traced {
@@ -238,16 +238,19 @@ impl LinkState {
             let (leaves, hold) = (now + service, setting.hold);
             free_at = free_at.min(leaves);
             let arrives = leaves + setting.delay;
-            due = Some(due.map_or(Due { earlier: arrives, later: arrives, hold, open }, |due| Due {
-                earlier: due.earlier.min(arrives),
-                later: due.later.max(arrives),
-                hold: due.hold.max(hold),
-                open,
-            }));
+            due = Some(due.map_or(
+                ArrivalTimes { earlier: arrives, later: arrives, hold, is_open: open },
+                |due| ArrivalTimes {
+                    earlier: due.earlier.min(arrives),
+                    later: due.later.max(arrives),
+                    hold: due.hold.max(hold),
+                    is_open: open,
+                },
+            ));
         }
         let Some(due) = due else {
             faults.push(Fault::Outage);
-            return Due { earlier: now, later: Time::MAX, hold: Duration::ZERO, open };
+            return ArrivalTimes { earlier: now, later: Time::MAX, hold: Duration::ZERO, is_open: open };
         };
         self.free_at = self.free_at.max(free_at);
         due
@@ -294,7 +297,7 @@ impl LinkState {
     }
 
     /// Checks the arrival of a packet.
-    pub fn arrive(&mut self, record: &Record<'_>, due: Due, faults: &mut Vec<Fault>) {
+    pub fn arrive(&mut self, record: &Record<'_>, due: ArrivalTimes, faults: &mut Vec<Fault>) {
         if !due.allows(record.time) {
             faults.push(Fault::WrongArrival { from: due.earlier, to: due.latest() });
         }
@@ -310,7 +313,7 @@ impl LinkState {
 
     /// Accounts for the capacity used by a packet whose transmission started at `start`. This is impossible on links
     /// that reorder packets.
-    pub fn spend(&mut self, record: &Record<'_>, start: Time, due: Due, faults: &mut Vec<Fault>) {
+    pub fn spend(&mut self, record: &Record<'_>, start: Time, due: ArrivalTimes, faults: &mut Vec<Fault>) {
         if let (Some(budget), Some(_)) = (&mut self.budget, &self.wire) {
             let left = record.time - due.earlier.since(start);
             if !budget.permits(start, left, wire_size(self.framing, record.size)) {

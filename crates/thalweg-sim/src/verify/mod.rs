@@ -16,7 +16,7 @@ use crate::packet_trace::{PacketId, Record, Step, Tracer};
 use crate::run_result::RunResult;
 use crate::simulation_spec::Spec;
 use flow_counters::{AllFlowCounters, is_data};
-use link_replay::{Due, LinkState};
+use link_replay::{ArrivalTimes, LinkState};
 use numbered_topology::{Node, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
@@ -59,7 +59,7 @@ enum PacketLocation {
     Sent,
     At(Node),
     Queue(u32),
-    Wire(u32, Due),
+    Wire(u32, ArrivalTimes),
 }
 
 /// A packet, or a copy of it.
@@ -101,10 +101,10 @@ pub struct Verifier {
     counts: Replay,
     counters: AllFlowCounters,
     /// Start of counting.
-    warm: Time,
+    count_start: Time,
     is_counting: bool,
     violations: Vec<Violation>,
-    more: u64,
+    unlisted_violations: u64,
 }
 
 impl Tracer for Verifier {
@@ -114,20 +114,19 @@ impl Tracer for Verifier {
             self.note(record, Fault::TimeWentBack { from: self.now });
         }
         self.now = self.now.max(record.time);
-        if self
-            .overfull
-            .is_some_and(|link| !matches!(record.step, Step::Dropped | Step::Filtered) || record.link != link)
-        {
+        if self.overfull.is_some_and(|link| {
+            !matches!(record.step, Step::Dropped | Step::Filtered) || record.link_direction != link
+        }) {
             self.check_overfull();
         }
         if self.topology.ends(record.flow).is_none() {
             return self.note(record, Fault::Unknown { what: "flow" });
         }
-        if record.link != u32::MAX {
-            let Some(link) = self.topology.link(record.link) else {
+        if record.link_direction != u32::MAX {
+            let Some(link) = self.topology.link(record.link_direction) else {
                 return self.note(record, Fault::Unknown { what: "link" });
             };
-            self.links.entry(record.link).or_insert_with(|| LinkState::new(link.direction));
+            self.links.entry(record.link_direction).or_insert_with(|| LinkState::new(link.direction));
         }
         match record.step {
             Step::Sent => self.on_sent(record),
@@ -151,8 +150,9 @@ impl Tracer for Verifier {
     }
 
     fn on_warmup_end(&mut self, time: Time) {
-        if time != self.warm || self.is_counting {
-            let (what, result, replay) = ("the end of the warm-up", time.as_picos(), self.warm.as_picos());
+        if time != self.count_start || self.is_counting {
+            let (what, result, replay) =
+                ("the end of the warm-up", time.as_picos(), self.count_start.as_picos());
             self.add(None, None, Fault::Miscounted { what, result, replay });
         }
         self.is_counting = true;
@@ -178,10 +178,10 @@ impl Verifier {
             damage_is_vague: false,
             counts: Replay::default(),
             counters: AllFlowCounters::new(spec.groups.iter().map(|group| group.count as usize).sum()),
-            warm: Time::ZERO + spec.warmup.min(spec.duration),
+            count_start: Time::ZERO + spec.warmup.min(spec.duration),
             is_counting: spec.warmup.is_zero(),
             violations: Vec::new(),
-            more: 0,
+            unlisted_violations: 0,
         }
     }
 
@@ -192,13 +192,13 @@ impl Verifier {
     /// The violations, in the order of discovery; at most about a hundred, followed by the number of the rest.
     pub fn finish(mut self, result: &RunResult) -> Result<Replay, Vec<Violation>> {
         self.check_overfull();
-        self.check_overdue(result.ended);
+        self.check_overdue(result.end_time);
         self.check_counts(result);
         if self.violations.is_empty() {
             return Ok(self.counts);
         }
-        if self.more > 0 {
-            let fault = Fault::More { count: self.more };
+        if self.unlisted_violations > 0 {
+            let fault = Fault::More { count: self.unlisted_violations };
             self.violations.push(Violation {
                 time: self.now,
                 link: None,
@@ -222,14 +222,14 @@ impl Verifier {
 
     fn keep(&mut self, violation: Violation) {
         if self.violations.len() >= MAX_VIOLATIONS {
-            self.more += 1;
+            self.unlisted_violations += 1;
         } else {
             self.violations.push(violation);
         }
     }
 
     fn note(&mut self, record: &Record<'_>, fault: Fault) {
-        let link = Some(record.link).filter(|link| *link != u32::MAX);
+        let link = Some(record.link_direction).filter(|link| *link != u32::MAX);
         self.add(link, Some(record.packet), fault);
     }
 
@@ -295,14 +295,15 @@ impl Verifier {
 
     /// Returns the node where a message enters the network: that of its queue, which must have a feedback policy.
     fn place_of_message(&mut self, record: &Record<'_>) -> PacketLocation {
-        let Some(link) = self.topology.link(record.link) else { return PacketLocation::Sent };
+        let Some(link) = self.topology.link(record.link_direction) else { return PacketLocation::Sent };
         let tail = link.tail;
         let is_due = |feedback: &FeedbackSpec| feedback.message == record.size;
-        let names_queue = matches!(record.pdu, Pdu::Feedback(feedback) if feedback.queue == record.link);
+        let names_queue =
+            matches!(record.pdu, Pdu::Feedback(feedback) if feedback.queue == record.link_direction);
         if !names_queue || !record.packet.backward || !link.direction.feedback.as_ref().is_some_and(is_due) {
             self.note(record, Fault::NoSuchMessage);
         }
-        if let Some(state) = self.links.get_mut(&record.link) {
+        if let Some(state) = self.links.get_mut(&record.link_direction) {
             state.totals.messages += 1;
             state.totals.message_bytes += u64::from(record.size);
         }
@@ -311,7 +312,7 @@ impl Verifier {
 
     /// Takes a packet that arrives at a link from the node before it.
     fn take_from_node(&mut self, record: &Record<'_>) -> Option<Packet> {
-        let tail = self.topology.link(record.link)?.tail;
+        let tail = self.topology.link(record.link_direction)?.tail;
         let ends = self.topology.ends(record.flow)?;
         let starts_here = ends.nodes[usize::from(record.packet.backward != record.reply)] == tail;
         let mut packet = self.take(record, |packet| match packet.place {
@@ -330,18 +331,18 @@ impl Verifier {
         let Some(packet) = self.take_from_node(record) else { return };
         self.put(
             record.packet,
-            Packet { place: PacketLocation::Queue(record.link), since: self.now, ..packet },
+            Packet { place: PacketLocation::Queue(record.link_direction), since: self.now, ..packet },
         );
-        let Some(state) = self.links.get_mut(&record.link) else { return };
+        let Some(state) = self.links.get_mut(&record.link_direction) else { return };
         state.enqueue(record);
         if self.is_overfull(record) {
-            self.overfull = Some(record.link);
+            self.overfull = Some(record.link_direction);
         }
     }
 
     /// Returns true if the queue at the link of `record` exceeds its limit at that time.
     fn is_overfull(&mut self, record: &Record<'_>) -> bool {
-        let state = self.links.get_mut(&record.link).zip(self.topology.link(record.link));
+        let state = self.links.get_mut(&record.link_direction).zip(self.topology.link(record.link_direction));
         state.is_some_and(|(state, link)| state.is_overfull(link.direction, record.time))
     }
 
@@ -353,18 +354,23 @@ impl Verifier {
     }
 
     fn on_transmitted(&mut self, record: &Record<'_>) {
-        let queued = |packet: &Packet| packet.place == PacketLocation::Queue(record.link);
+        let queued = |packet: &Packet| packet.place == PacketLocation::Queue(record.link_direction);
         let waited = self.any_copy(record.packet, queued);
         let packet = if waited { self.take(record, queued) } else { self.take_from_node(record) };
-        let (Some(packet), Some(link)) = (packet, self.topology.link(record.link)) else { return };
-        let Some(state) = self.links.get_mut(&record.link) else { return };
+        let (Some(packet), Some(link)) = (packet, self.topology.link(record.link_direction)) else { return };
+        let Some(state) = self.links.get_mut(&record.link_direction) else { return };
         let mut faults = Vec::new();
         state.dequeue(record, waited, &mut faults);
         let due = state.transmit(record, link.direction, &mut faults);
         self.counts.transmitted += 1;
         self.put(
             record.packet,
-            Packet { place: PacketLocation::Wire(record.link, due), since: self.now, copy: false, ..packet },
+            Packet {
+                place: PacketLocation::Wire(record.link_direction, due),
+                since: self.now,
+                copy: false,
+                ..packet
+            },
         );
         for fault in faults {
             self.note(record, fault);
@@ -375,7 +381,7 @@ impl Verifier {
     fn on_wire(&mut self, record: &Record<'_>) {
         let now = self.now;
         let entered = |packet: &Packet| {
-            matches!(packet.place, PacketLocation::Wire(link, _) if link == record.link)
+            matches!(packet.place, PacketLocation::Wire(link, _) if link == record.link_direction)
                 && packet.since == now
         };
         // A packet and its copy may both be damaged.
@@ -391,7 +397,7 @@ impl Verifier {
             copies.reverse();
         }
         let Some(packet) = taken else { return };
-        let Some(state) = self.links.get_mut(&record.link) else { return };
+        let Some(state) = self.links.get_mut(&record.link_direction) else { return };
         match record.step {
             Step::Lost => {
                 state.remove_lost(record.packet);
@@ -418,7 +424,7 @@ impl Verifier {
     fn on_arrived(&mut self, record: &Record<'_>) {
         let now = self.now;
         let due_here = |packet: &Packet| match packet.place {
-            PacketLocation::Wire(link, due) if link == record.link => Some(due),
+            PacketLocation::Wire(link, due) if link == record.link_direction => Some(due),
             _ => None,
         };
         // Takes the copy with the earliest deadline among those that may arrive now; if none may, any.
@@ -428,10 +434,10 @@ impl Verifier {
             due_here(packet)
                 .is_some_and(|due| latest.is_none_or(|latest| due.allows(now) && due.latest() == latest))
         });
-        let (Some(packet), Some(link)) = (packet, self.topology.link(record.link)) else { return };
+        let (Some(packet), Some(link)) = (packet, self.topology.link(record.link_direction)) else { return };
         let head = link.head;
         let PacketLocation::Wire(_, due) = packet.place else { return };
-        let Some(state) = self.links.get_mut(&record.link) else { return };
+        let Some(state) = self.links.get_mut(&record.link_direction) else { return };
         let mut faults = Vec::new();
         state.arrive(record, due, &mut faults);
         if !packet.copy {
@@ -454,7 +460,7 @@ impl Verifier {
         self.counts.dropped += 1;
         let counters = self.counters.flow(record.flow);
         counters.queue_drops += u64::from(record.packet.router.is_none());
-        if record.link == u32::MAX {
+        if record.link_direction == u32::MAX {
             // The host is overloaded.
             let at_node = |packet: &Packet| matches!(packet.place, PacketLocation::At(_));
             let is_there = self.any_copy(record.packet, at_node);
@@ -466,13 +472,13 @@ impl Verifier {
             }
             return;
         }
-        let waited = self.take(record, |packet| packet.place == PacketLocation::Queue(record.link));
+        let waited = self.take(record, |packet| packet.place == PacketLocation::Queue(record.link_direction));
         let Some(packet) = waited else { return };
         self.counters.flow(packet.flow).dropped_or_lost += u64::from(packet.data);
-        let Some(state) = self.links.get_mut(&record.link) else { return };
+        let Some(state) = self.links.get_mut(&record.link_direction) else { return };
         state.drop_waiting(record.packet, self.counts.duplicated > 0);
         state.totals.dropped += 1;
-        if self.overfull == Some(record.link) && !self.is_overfull(record) {
+        if self.overfull == Some(record.link_direction) && !self.is_overfull(record) {
             self.overfull = None;
         }
     }
@@ -480,19 +486,20 @@ impl Verifier {
     /// Checks a filtered acknowledgement: another one waiting in the queue must supersede it.
     fn on_filtered(&mut self, record: &Record<'_>) {
         self.counts.dropped += 1;
-        let Some(packet) = self.take(record, |packet| packet.place == PacketLocation::Queue(record.link))
+        let Some(packet) =
+            self.take(record, |packet| packet.place == PacketLocation::Queue(record.link_direction))
         else {
             return;
         };
-        let filters = self.topology.link(record.link).map(|link| link.direction.ack_filter);
+        let filters = self.topology.link(record.link_direction).map(|link| link.direction.ack_filter);
         let is_ack = matches!(record.pdu, Pdu::Window(window::Pdu::Ack(_)));
         if !is_ack || packet.data || filters.is_none_or(|filter| filter == AckFilter::None) {
             self.note(record, Fault::NotFiltered);
         }
-        let Some(state) = self.links.get_mut(&record.link) else { return };
+        let Some(state) = self.links.get_mut(&record.link_direction) else { return };
         state.drop_waiting(record.packet, self.counts.duplicated > 0);
         state.totals.filtered += 1;
-        if self.overfull == Some(record.link) && !self.is_overfull(record) {
+        if self.overfull == Some(record.link_direction) && !self.is_overfull(record) {
             self.overfull = None;
         }
     }
@@ -524,18 +531,18 @@ impl Verifier {
     }
 
     /// Reports packets that should have arrived before the end of the run.
-    fn check_overdue(&mut self, ended: Time) {
-        self.now = self.now.max(ended);
-        let ended = self.now;
+    fn check_overdue(&mut self, end_time: Time) {
+        self.now = self.now.max(end_time);
+        let end_time = self.now;
         let mut late = Vec::new();
         for (id, packet) in
             self.packets.iter().flat_map(|(id, copies)| copies.iter().map(move |copy| (*id, copy)))
         {
             match packet.place {
-                PacketLocation::Wire(link, due) if due.latest() < ended => {
+                PacketLocation::Wire(link, due) if due.latest() < end_time => {
                     late.push((Some(link), id, Fault::Overdue { due: due.latest() }));
                 }
-                PacketLocation::Sent if packet.since < ended => {
+                PacketLocation::Sent if packet.since < end_time => {
                     late.push((None, id, Fault::Lingered { since: packet.since }));
                 }
                 _ => {}
@@ -603,10 +610,10 @@ impl Verifier {
         }
         let groups: Vec<_> = self.topology.groups().collect();
         for ((name, first, count), in_network) in groups.into_iter().zip(in_network) {
-            let (begun, ended) = self.counters.group_totals(first, count);
-            if begun != ended + in_network {
-                let (what, result) = ("data packets that went somewhere", begun);
-                let fault = Fault::Miscounted { what, result, replay: ended + in_network };
+            let (sent_and_copied, delivered_or_lost) = self.counters.group_totals(first, count);
+            if sent_and_copied != delivered_or_lost + in_network {
+                let (what, result) = ("data packets that went somewhere", sent_and_copied);
+                let fault = Fault::Miscounted { what, result, replay: delivered_or_lost + in_network };
                 self.add_at(format!("group `{name}`"), fault);
             }
         }

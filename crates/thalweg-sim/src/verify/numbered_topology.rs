@@ -298,12 +298,12 @@ pub(super) struct Budget {
     /// Departure of the last arrived packet.
     last: Time,
     /// Maximum number of bytes left of its delivery opportunity.
-    left: u64,
+    bytes_left: u64,
 }
 
 impl Budget {
     pub fn new(trace: &Arc<CapacityTrace>) -> Self {
-        Self { trace: Arc::clone(trace), last: Time::ZERO, left: 0 }
+        Self { trace: Arc::clone(trace), last: Time::ZERO, bytes_left: 0 }
     }
 
     /// Returns the opportunities up to `time`, inclusive.
@@ -328,12 +328,12 @@ impl Budget {
         let bytes = u64::from(self.trace.bytes);
         if start > self.last {
             self.last = start;
-            self.left = self.opportunities_at(start) * bytes;
+            self.bytes_left = self.opportunities_at(start) * bytes;
         }
         let more = self.opportunities_until(left).saturating_sub(self.opportunities_until(self.last)) * bytes;
-        let enough = self.left + more >= size && left >= self.last && self.opportunities_at(left) > 0;
-        let rest = (self.left + more).saturating_sub(size);
-        self.left = rest.min(self.opportunities_at(left) * bytes);
+        let enough = self.bytes_left + more >= size && left >= self.last && self.opportunities_at(left) > 0;
+        let rest = (self.bytes_left + more).saturating_sub(size);
+        self.bytes_left = rest.min(self.opportunities_at(left) * bytes);
         self.last = self.last.max(left);
         enough
     }

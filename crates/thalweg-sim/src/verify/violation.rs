@@ -9,7 +9,7 @@ use thalweg_proto::units::{Bytes, Time};
 pub struct Violation {
     /// The time of the violation.
     pub time: Time,
-    /// The link direction, as in [`Record::link`](crate::packet_trace::Record::link).
+    /// The link direction, as in [`Record::link_direction`](crate::packet_trace::Record::link_direction).
     pub link: Option<u32>,
     /// That link's name and destination.
     pub place: String,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::congestion::delivery_rate::{Sampler, Stamp};
 use thalweg_proto::congestion::{
-    AckSample, ConfigureController, ConnectionState, Controller, Cubic, CubicConfig, Decision, Fixed,
-    FixedConfig, LossSample, LostSample, NewReno, NewRenoConfig, SentSample,
+    AckSample, ConfigureController, ConnectionState, Controller, Cubic, CubicConfig, Decision, FixedWindow,
+    FixedWindowConfig, LossSample, LostSample, NewReno, NewRenoConfig, SentSample,
 };
 use thalweg_proto::random::RandomStream;
 use thalweg_proto::transport::ViolationKind;
@@ -87,18 +87,18 @@ impl PartialEq for RandomWindow {
 }
 
 impl ConfigureController for RandomWindow {
-    type Controller = Fixed;
+    type Controller = FixedWindow;
     const NAME: &'static str = "drawn";
-    fn make(&self) -> Fixed {
-        Fixed::new(&FixedConfig { window: 1.0 })
+    fn make(&self) -> FixedWindow {
+        FixedWindow::new(&FixedWindowConfig { window: 1.0 })
     }
     fn draws(&self) -> bool {
         true
     }
-    fn make_drawing(&self, mut stream: RandomStream) -> Fixed {
+    fn make_drawing(&self, mut stream: RandomStream) -> FixedWindow {
         let window = 2.0 + stream.unit() * 20.0;
         self.0.lock().unwrap().push(window);
-        Fixed::new(&FixedConfig { window })
+        FixedWindow::new(&FixedWindowConfig { window })
     }
 }
 
@@ -235,7 +235,7 @@ fn a_contract_violation_of_a_controller_ends_the_run_and_names_it() {
         let observed = simulation.error().unwrap().to_string();
         assert_eq!(observed, format!("`flow` at 63.296 ms: the controller `mine` {what}"));
         assert!(simulation.now() < Time::ZERO + millis(65));
-        assert!(!simulation.finish().0.complete);
+        assert!(!simulation.finish().0.is_complete);
     }
 }
 

@@ -2,7 +2,7 @@
 //! discipline.
 
 use crate::test_network::{direction, group, millis, pipe, run, window};
-use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedWindowConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{
@@ -117,11 +117,11 @@ fn a_contract_violation_of_a_discipline_ends_the_run_and_names_it() {
         ),
     ] {
         let queue = DisciplineSpec::new(Limit::Unlimited, FaultyDiscipline { withholds });
-        let spec = spec_of_path(queue, ControllerConfig::Fixed(FixedConfig { window: 4.0 }));
+        let spec = spec_of_path(queue, ControllerConfig::Fixed(FixedWindowConfig { window: 4.0 }));
         let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
         while simulation.advance(1 << 20) == Status::Running {}
         assert_eq!(simulation.advance(1), Status::Broken);
         assert_eq!(simulation.error().unwrap().to_string(), expected);
-        assert!(!simulation.finish().0.complete);
+        assert!(!simulation.finish().0.is_complete);
     }
 }

@@ -1,7 +1,7 @@
 //! Gates in a network: sending order, cost, and the verifier's check that paused flows send nothing.
 
 use crate::test_network::{bytes, direction, group, millis, pipe, run, window, with_random_loss};
-use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedWindowConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::transport::Limit as SenderLimit;
@@ -13,7 +13,7 @@ use thalweg_sim::simulation_spec::*;
 
 /// A window-controlled transfer of 100 kB.
 fn transfer(name: &str, priority: u8) -> GroupSpec {
-    let fixed = window(ControllerConfig::Fixed(FixedConfig { window: 8.0 }));
+    let fixed = window(ControllerConfig::Fixed(FixedWindowConfig { window: 8.0 }));
     GroupSpec { priority, ..group(name, 1, fixed, WorkloadSpec::Transfer(bytes(96_000))) }
 }
 
@@ -59,13 +59,13 @@ fn stopped_acknowledgements_cause_retransmissions() {
         let pause = PauseConfig { drops_acks, ..PauseConfig::default() };
         let groups = vec![transfer("a", 1), transfer("b", 1), transfer("c", 1)];
         let result = path_with_gate(Some(GateConfig::Slots(config)), pause, Limit::Unlimited, groups);
-        let ended = result.flows.iter().filter(|flow| flow.finished.is_some()).count();
-        (ended, result.flows.iter().map(|flow| flow.retransmissions).sum::<u64>())
+        let completed_flows = result.flows.iter().filter(|flow| flow.finished.is_some()).count();
+        (completed_flows, result.flows.iter().map(|flow| flow.retransmissions).sum::<u64>())
     };
     assert_eq!(outcome(false), (3, 0));
     // Without round-trip samples the time-outs stay doubled, and the transfers do not end within a minute.
-    let (ended, repeated) = outcome(true);
-    assert!(ended == 0 && repeated > 30, "{ended} {repeated}");
+    let (completed_flows, repeated) = outcome(true);
+    assert!(completed_flows == 0 && repeated > 30, "{completed_flows} {repeated}");
 }
 
 #[test]

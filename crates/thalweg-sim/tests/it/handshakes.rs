@@ -106,16 +106,20 @@ fn no_transfer_is_forgotten_or_counted_twice() {
         spec.duration = Duration::from_secs(300);
         spec.groups = vec![connection_group(kind, 3_000, millis(500))];
         let result = run(&spec);
-        let ended = result.transfer_list.iter().filter(|transfer| transfer.end.is_some()).count() as u64;
-        let open = result.transfer_list.len() as u64 - ended;
+        let completed_transfers =
+            result.transfer_list.iter().filter(|transfer| transfer.end.is_some()).count() as u64;
+        let open = result.transfer_list.len() as u64 - completed_transfers;
         assert_eq!(result.groups[0].transfers.unfinished, open, "{kind:?}");
-        assert_eq!(result.transfers.completion.count, ended, "{kind:?}");
+        assert_eq!(result.transfers.completion.count, completed_transfers, "{kind:?}");
         // 600 start; the last have too little time.
-        assert!((500..700).contains(&(ended + open)) && ended > 480, "{kind:?}: {ended} and {open}");
+        assert!(
+            (500..700).contains(&(completed_transfers + open)) && completed_transfers > 480,
+            "{kind:?}: {completed_transfers} and {open}"
+        );
         let mut starts: Vec<Time> = result.transfer_list.iter().map(|transfer| transfer.start).collect();
         starts.sort_unstable();
         starts.dedup();
-        assert_eq!(starts.len() as u64, ended + open, "{kind:?}: each once");
+        assert_eq!(starts.len() as u64, completed_transfers + open, "{kind:?}: each once");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hosts whose thread is late, coarse, busy or preempted: effects on packets and transports.
 
 use crate::test_network::{bytes, direction, group, millis, pipe, run, window};
-use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedWindowConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
@@ -34,7 +34,7 @@ fn datagrams(gap: Duration, host: HostSpec) -> Spec {
 /// A window of `window_packets` over 10 Gbit/s and 10 ms each way.
 fn spec_with_window(window_packets: f64, host: HostSpec) -> Spec {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(10_000), millis(10), Limit::Unlimited));
-    let fixed = ControllerConfig::Fixed(FixedConfig { window: window_packets });
+    let fixed = ControllerConfig::Fixed(FixedWindowConfig { window: window_packets });
     let flow = group("flow", 1, window(fixed), WorkloadSpec::Bulk);
     spec.groups = vec![GroupSpec { host: Some(host), ..flow }];
     spec.duration = Duration::from_secs(2);
@@ -84,7 +84,7 @@ fn packet_delays(spec: &Spec) -> Vec<f64> {
 /// With otherwise ideal hosts, a packet waits for the receiving thread, and a round trip for both threads.
 #[test]
 fn the_wake_up_latency_is_added_at_each_end() {
-    let late = HostSpec { late: micros(300), late_p99: micros(300), ..IDEAL };
+    let late = HostSpec { wake_up_latency: micros(300), late_p99: micros(300), ..IDEAL };
     let delay = run(&datagrams(millis(1), late)).flows[0].delay;
     assert_eq!(
         (delay.count, delay.min, delay.max),
@@ -97,7 +97,7 @@ fn the_wake_up_latency_is_added_at_each_end() {
 /// The wake-up latency has the configured median and 99th percentile.
 #[test]
 fn lateness_has_its_quantiles() {
-    let late = HostSpec { late: micros(50), late_p99: micros(800), ..IDEAL };
+    let late = HostSpec { wake_up_latency: micros(50), late_p99: micros(800), ..IDEAL };
     let spans = packet_delays(&datagrams(millis(10), late));
     assert_eq!(spans.len(), 10_000);
     // Five standard errors of a quantile: sqrt(q (1 - q) / n) / density, of a logarithm with a standard deviation of
@@ -150,7 +150,8 @@ fn wake_ups_are_coalesced_where_packets_are_many() {
     };
     assert_eq!(rounds(&datagrams(micros(10), IDEAL)), 10_000, "each for itself");
     // It wakes after 200 us and receives 20, which are many: 1.2 ms and 120 packets from then on.
-    let late = HostSpec { late: micros(200), late_p99: micros(200), coalescing: millis(1), ..IDEAL };
+    let late =
+        HostSpec { wake_up_latency: micros(200), late_p99: micros(200), coalescing: millis(1), ..IDEAL };
     let rounds = rounds(&datagrams(micros(10), late));
     assert!((80..=90).contains(&rounds), "{rounds}");
 }
@@ -193,7 +194,7 @@ fn a_socket_without_a_reader_overflows() {
 #[test]
 fn transfers_end_on_the_worst_of_hosts() {
     let host = HostSpec {
-        late: millis(1),
+        wake_up_latency: millis(1),
         late_p99: millis(20),
         preemption: millis(30),
         preemption_every: millis(10),
@@ -224,7 +225,7 @@ fn transfers_end_on_the_worst_of_hosts() {
 #[test]
 fn invalid_hosts_are_rejected() {
     for host in [
-        HostSpec { late: millis(2), late_p99: millis(1), ..IDEAL },
+        HostSpec { wake_up_latency: millis(2), late_p99: millis(1), ..IDEAL },
         HostSpec { preemption: millis(2), ..IDEAL },
         HostSpec { preemption_every: millis(2), ..IDEAL },
         HostSpec { call: Duration::from_secs(4000), ..IDEAL },

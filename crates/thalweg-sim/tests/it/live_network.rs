@@ -5,7 +5,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{CoDelConfig, DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::Status;
-use thalweg_sim::live_network::{Arrival, Live};
+use thalweg_sim::live_network::{Arrival, LiveNetwork};
 use thalweg_sim::simulation_spec::{NodeId, Spec};
 
 const END_NODES: [NodeId; 2] = [NodeId(0), NodeId(1)];
@@ -19,13 +19,13 @@ fn spec_of_path(limit: Limit) -> Spec {
 }
 
 struct Network {
-    live: Live,
+    live: LiveNetwork,
     connection: u32,
 }
 
 impl Network {
     fn new(spec: &Spec) -> Self {
-        let mut live = Live::new(spec).unwrap();
+        let mut live = LiveNetwork::new(spec).unwrap();
         let path = live.path(END_NODES[0], END_NODES[1]).unwrap();
         let flow = live.flow(END_NODES, &path, None);
         let connection = live.connect(flow);

@@ -1,7 +1,7 @@
 //! Round-trip times, arrival rates and slow-start thresholds compared with values derived from the path.
 
 use crate::test_network::{chain, direction, group, millis, pipe, run, window};
-use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedWindowConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{ImpairmentSpec, Limit};
@@ -15,7 +15,7 @@ fn link_of_path(packets: u64) -> DirectionSpec {
 
 /// A flow with a constant window of `window_segments`.
 fn fixed(window_segments: f64) -> TransportSpec {
-    window(ControllerConfig::Fixed(FixedConfig { window: window_segments }))
+    window(ControllerConfig::Fixed(FixedWindowConfig { window: window_segments }))
 }
 
 fn new_reno(initial_ssthresh: f64) -> TransportSpec {

@@ -139,7 +139,7 @@ fn an_interrupted_parallel_run_equals_one_thread() {
     let mut simulation = simulation_on_threads(3, &spec);
     assert_eq!(simulation.advance(10_000), Status::Running);
     let partial = simulation.finish().0;
-    assert!(!partial.complete && partial.events >= 10_000, "{}", partial.events);
+    assert!(!partial.is_complete && partial.events >= 10_000, "{}", partial.events);
     let mut alone = simulation_on_threads(1, &spec);
     alone.advance(partial.events);
     assert_eq!(alone.finish().0, partial);
@@ -279,8 +279,12 @@ fn random_row() -> Spec {
 fn random_transfers_end_where_their_sinks_are() {
     let spec = random_row();
     let alone = run_on_threads(1, &spec);
-    let ended = alone.transfer_list.iter().filter(|transfer| transfer.end.is_some()).count();
-    assert!(ended > 1000 && ended < alone.transfer_list.len(), "{ended} of {}", alone.transfer_list.len());
+    let completed_transfers = alone.transfer_list.iter().filter(|transfer| transfer.end.is_some()).count();
+    assert!(
+        completed_transfers > 1000 && completed_transfers < alone.transfer_list.len(),
+        "{completed_transfers} of {}",
+        alone.transfer_list.len()
+    );
     assert!(alone.flows.iter().map(|flow| flow.retransmissions).sum::<u64>() > 100);
     for threads in [2, 3, 5, 16] {
         assert!(simulation_on_threads(threads, &spec).is_parallel());
@@ -392,7 +396,7 @@ fn filtered_and_interrupted_records_equal_one_thread() {
         }
 
         fn record(&mut self, record: &Record<'_>) {
-            if self.needs(record.step, record.link) {
+            if self.needs(record.step, record.link_direction) {
                 self.0.push((record.time, record.flow, record.packet.serial));
             }
         }
@@ -408,7 +412,7 @@ fn filtered_and_interrupted_records_equal_one_thread() {
     };
     let (partial, Listing(records)) = interrupted(3, 10_000);
     let (alone, Listing(expected)) = interrupted(1, partial.events);
-    assert!(!partial.complete && partial == alone && records == expected);
+    assert!(!partial.is_complete && partial == alone && records == expected);
 }
 
 /// A replay against the run's specification finds nothing; one against another link delay finds the same as on one

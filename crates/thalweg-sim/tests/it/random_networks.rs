@@ -5,7 +5,7 @@ use crate::test_network::{Listing, bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    CopaConfig, CubicConfig, DctcpConfig, FixedConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig,
+    CopaConfig, CubicConfig, DctcpConfig, FixedWindowConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig,
     PragueConfig, SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
@@ -203,7 +203,7 @@ fn start_delay() -> impl Strategy<Value = StartDelaySpec> {
         rate: Rate::from_bits_per_sec(kilobits * 1000),
         burst: Bytes::new(burst),
     });
-    let state = |after, wake| SleepSpec { after: millis(after), wake: millis(wake) };
+    let state = |after, wake| SleepSpec { idle_time: millis(after), wake: millis(wake) };
     let sleep = prop_oneof![
         5 => Just(Vec::new()),
         1 => Just(vec![state(10, 5)]),
@@ -283,7 +283,7 @@ fn direction_with_feedback() -> impl Strategy<Value = DirectionSpec> {
 fn controller() -> impl Strategy<Value = ControllerConfig> {
     let (initial_window, initial_ssthresh) = (2.0, 1e9);
     prop_oneof![
-        (1.0..30.0f64).prop_map(|window| ControllerConfig::Fixed(FixedConfig { window })),
+        (1.0..30.0f64).prop_map(|window| ControllerConfig::Fixed(FixedWindowConfig { window })),
         Just(ControllerConfig::SlowStart(SlowStartConfig {
             initial_window,
             initial_ssthresh,
@@ -502,7 +502,7 @@ fn host() -> impl Strategy<Value = HostSpec> {
     let preemption = prop::option::of((1u64..200, 1u64..50));
     (times, preemption, 2000u64..100_000).prop_map(
         |((late, tail, granularity, coalescing, call, packet), preemption, buffer)| HostSpec {
-            late: Duration::from_micros(late),
+            wake_up_latency: Duration::from_micros(late),
             late_p99: Duration::from_micros(late * tail),
             preemption_every: millis(preemption.map_or(0, |preemption| preemption.0)),
             preemption: millis(preemption.map_or(0, |preemption| preemption.1)),

@@ -3,7 +3,7 @@
 
 use crate::test_network::{bytes, direction, group, millis, pipe, run};
 use std::sync::Arc;
-use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedWindowConfig, NewRenoConfig};
 use thalweg_proto::sscop;
 use thalweg_proto::sstp;
 use thalweg_proto::transport::Limit as SenderLimit;
@@ -37,7 +37,7 @@ fn transports() -> Vec<TransportSpec> {
     let timers = sscop::TimerConfig { poll: millis(20), ..sscop::Config::default().timers };
     let config = sscop::Config { window: 60, timers, ..sscop::Config::default() };
     vec![
-        window(ControllerConfig::Fixed(FixedConfig { window: 60.0 })),
+        window(ControllerConfig::Fixed(FixedWindowConfig { window: 60.0 })),
         window(ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 10.0,
             initial_ssthresh: 1e9,

@@ -1,7 +1,7 @@
 //! Series and names of flows while a run goes on, for displays.
 
 use crate::test_network::{direction, group, millis, pipe, window};
-use thalweg_proto::congestion::FixedConfig;
+use thalweg_proto::congestion::FixedWindowConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
@@ -11,7 +11,7 @@ use thalweg_sim::{Series, Simulation, Status};
 
 #[test]
 fn series_grow_during_a_run_into_those_of_its_results() {
-    let fixed = || window(ControllerConfig::Fixed(FixedConfig { window: 20.0 }));
+    let fixed = || window(ControllerConfig::Fixed(FixedWindowConfig { window: 20.0 }));
     let pair = GroupSpec { count: 2, ..group("pair", 1, fixed(), WorkloadSpec::Bulk) };
     let groups = vec![pair, group("single", 1, fixed(), WorkloadSpec::Bulk)];
     let path = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(20)));

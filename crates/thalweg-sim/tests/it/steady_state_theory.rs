@@ -1,7 +1,7 @@
 //! Transports compared with the theory of their steady state.
 
 use crate::test_network::{bytes, direction, group, millis, pipe, run, window, with_random_loss};
-use thalweg_proto::congestion::{CubicConfig, FixedConfig, NewRenoConfig, VegasConfig};
+use thalweg_proto::congestion::{CubicConfig, FixedWindowConfig, NewRenoConfig, VegasConfig};
 use thalweg_proto::transport::Limit as HeldBy;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
@@ -84,7 +84,7 @@ fn ten_mbit(limit: Limit) -> DirectionSpec {
 fn a_small_window_sends_a_window_each_round_trip() {
     for window in [1, 2, 7, 26] {
         let spec = pipe(ten_mbit(Limit::Unlimited));
-        let flow = bulk(ControllerConfig::Fixed(FixedConfig { window: f64::from(window) }));
+        let flow = bulk(ControllerConfig::Fixed(FixedWindowConfig { window: f64::from(window) }));
         let result = run(&Spec { groups: vec![flow], duration: Duration::from_secs(10), ..spec });
         // Segment k (from 0) of each window arrives 10.8 ms and k times 0.8 ms after the window began.
         let until = |k: i32| ((10.0 - 0.0108 - 0.0008 * f64::from(k)) / ROUND_TRIP).floor() as u64 + 1;
@@ -100,7 +100,7 @@ fn enough_window_fills_the_link() {
     for window in [27.0, 40.0, 200.0] {
         let mut spec = pipe(ten_mbit(Limit::Unlimited));
         (spec.warmup, spec.duration) = (Duration::from_secs(1), Duration::from_secs(11));
-        spec.groups = vec![bulk(ControllerConfig::Fixed(FixedConfig { window }))];
+        spec.groups = vec![bulk(ControllerConfig::Fixed(FixedWindowConfig { window }))];
         let result = run(&spec);
         // Within one packet: the one in service at the end of the warm-up is not counted.
         assert_near(result.links[0].utilisation, 1.0, 1e-4);
@@ -323,8 +323,8 @@ fn waits_for_the_retransmission_timer_have_one_name() {
         assert!((total - end).abs() < 1e-9, "{what}: {total} s of {end} s");
     }
     // If acknowledgements are in flight at the end, there is no wait.
-    let cut = &with_losses_until(&[4], Duration::from_millis(15)).flows[0];
-    assert_eq!(cut.limits[HeldBy::RetransmissionTimer.index()], Duration::ZERO);
+    let shortened_run = &with_losses_until(&[4], Duration::from_millis(15)).flows[0];
+    assert_eq!(shortened_run.limits[HeldBy::RetransmissionTimer.index()], Duration::ZERO);
     // If the timer does not expire, there is no wait.
     let calm = &with_losses(&[4]).flows[0];
     assert_eq!((calm.timeouts, calm.limits[HeldBy::RetransmissionTimer.index()]), (0, Duration::ZERO));

@@ -3,7 +3,7 @@
 use crate::test_network::{
     bytes, chain, datagrams, direction, group, millis, pipe, run, window, with_random_loss,
 };
-use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedWindowConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
@@ -11,7 +11,7 @@ use thalweg_queue::Limit;
 use thalweg_sim::simulation_spec::*;
 
 fn fixed(window_segments: u32) -> TransportSpec {
-    window(ControllerConfig::Fixed(FixedConfig { window: f64::from(window_segments) }))
+    window(ControllerConfig::Fixed(FixedWindowConfig { window: f64::from(window_segments) }))
 }
 
 fn reno() -> TransportSpec {
@@ -81,9 +81,10 @@ fn an_exchange_is_ideal_there_and_back() {
     };
     spec.groups = vec![group("web", 1, fixed(1000), workload)];
     let result = run(&spec);
-    let ended: Vec<_> = result.transfer_list.iter().filter(|transfer| transfer.end.is_some()).collect();
-    assert!(ended.len() > 50, "{}", ended.len());
-    for transfer in &ended {
+    let completed_transfers: Vec<_> =
+        result.transfer_list.iter().filter(|transfer| transfer.end.is_some()).collect();
+    assert!(completed_transfers.len() > 50, "{}", completed_transfers.len());
+    for transfer in &completed_transfers {
         assert_eq!(transfer.size, bytes(9_700));
         // 140 bytes there, ten packets of 1000 back.
         assert_eq!(transfer.ideal, Some(Duration::from_micros(140 + 10_000 + 10_000 + 10_000)));
@@ -91,7 +92,7 @@ fn an_exchange_is_ideal_there_and_back() {
         let took = transfer.end.map(|end| end.since(transfer.start));
         assert_eq!(took, transfer.ideal.map(|ideal| ideal + Duration::from_micros(40)));
     }
-    assert_eq!(ended.len() as u64, result.transfers.completion.count);
+    assert_eq!(completed_transfers.len() as u64, result.transfers.completion.count);
 }
 
 /// The offered load exceeds the capacity: finished and unfinished transfers add up to those started, and small and
@@ -108,9 +109,9 @@ fn every_transfer_is_listed() {
         group("long", 1, reno(), WorkloadSpec::Transfer(bytes(1 << 30))),
     ];
     let result = run(&spec);
-    let of = |flow: u32, ended: bool| {
+    let of = |flow: u32, is_completed: bool| {
         let list = result.transfer_list.iter();
-        list.filter(|transfer| transfer.flow == flow && transfer.end.is_some() == ended).count() as u64
+        list.filter(|transfer| transfer.flow == flow && transfer.end.is_some() == is_completed).count() as u64
     };
     let [many, long] = [0, 1].map(|group| result.groups[group].transfers);
     assert_eq!((many.completion.count, many.unfinished), (of(0, true), of(0, false)));

@@ -55,7 +55,7 @@ impl Feed {
         self.verifier.record(&Record {
             time: Time::ZERO + Duration::from_micros(micros),
             step,
-            link,
+            link_direction: link,
             packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: None },
             flow: 0,
             reply: false,
@@ -90,7 +90,7 @@ impl Feed {
         let result = RunResult {
             conservation,
             hops: self.hops,
-            ended: Time::ZERO,
+            end_time: Time::ZERO,
             // Only packets are compared: the result lists no flows and links.
             flows: Vec::new(),
             links: Vec::new(),

@@ -54,7 +54,7 @@ pub struct Plan {
     #[serde(default)]
     pub short: ShortRuns,
     #[serde(default)]
-    pub quick: Quick,
+    pub quick: QuickPlan,
     #[serde(default)]
     pub experiment: Vec<PlannedExperiment>,
 }
@@ -84,7 +84,7 @@ impl ShortRuns {
 /// Changes made by `--quick`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Quick {
+pub struct QuickPlan {
     #[serde(default)]
     pub set: Vec<String>,
     pub replications: Option<u32>,

@@ -40,7 +40,7 @@ pub use experiment_runs::{Case, CaseRuns, Runs};
 pub use paper_results::{ExperimentResults, Results, Row};
 pub use paper_tables::format_tables;
 pub(crate) use paper_tables::{HIDDEN_KEYS, format_number, metric_words};
-pub use published_values::{Cell, Experiment, Published};
+pub use published_values::{Cell, Experiment, PublishedValues};
 pub use results_page::paper_report;
 pub use run_preparation::{Choice, PaperError, PreparedPaper, collapse_identical_runs, prepare_paper};
 

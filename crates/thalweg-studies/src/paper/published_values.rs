@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// The published values of a paper.
 #[derive(Clone, Debug)]
-pub struct Published {
+pub struct PublishedValues {
     /// Experiments, in the order of the file.
     pub experiments: Vec<Experiment>,
 }
@@ -100,7 +100,7 @@ pub(super) fn equal_values(a: &Value, b: &Value) -> bool {
     }
 }
 
-impl Published {
+impl PublishedValues {
     /// Reads the file of a paper.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ mod tests {
         let text = r#"{"experiments": [{"id": "a", "place": "table 1 on page 2", "results": []},
             {"id": "b", "results": []}]}"#;
         let places: Vec<String> =
-            Published::read(text).unwrap().experiments.into_iter().map(|of| of.place).collect();
+            PublishedValues::read(text).unwrap().experiments.into_iter().map(|of| of.place).collect();
         assert_eq!(places, ["table 1 on page 2", ""]);
     }
 
@@ -163,7 +163,7 @@ mod tests {
             (r#"{"experiments": [{"id": "a"}]}"#, "a has no `results`"),
             (r#"{"experiments": [{"id": "a", "results": [{"scheme": "x"}]}]}"#, "lacks"),
         ] {
-            let error = Published::read(text).unwrap_err();
+            let error = PublishedValues::read(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
         }
     }

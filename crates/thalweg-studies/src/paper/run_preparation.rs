@@ -4,7 +4,7 @@ use super::Paper;
 use super::experiment_plan::{Plan, ShortRuns};
 use super::experiment_runs::{Case, CaseRuns, Runs};
 use super::paper_results::{ExperimentResults, Results, Row};
-use super::published_values::{Experiment, Published};
+use super::published_values::{Experiment, PublishedValues};
 use core::fmt;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ pub fn prepare_paper(paper: &'static Paper, choice: &Choice) -> Result<PreparedP
     if let Some(wanted) = choice.replications.filter(|wanted| *wanted > MAX_REPLICATIONS) {
         return Err(PaperError::Replications(wanted));
     }
-    let published = Published::read(paper.files.published).map_err(PaperError::Plan)?;
+    let published = PublishedValues::read(paper.files.published).map_err(PaperError::Plan)?;
     let plan = Plan::read(paper.files.plan).map_err(PaperError::Plan)?;
     let mut experiments = published.experiments;
     for planned in &plan.experiment {
@@ -291,7 +291,7 @@ impl PreparedPaper {
     /// Returns the results of the paper. `runs` are the results of the jobs in order. After an interruption there may
     /// be fewer, or an incomplete one; cases without their runs then have no value.
     pub fn results(&self, mut runs: Vec<RunResult>) -> Results {
-        runs.truncate(runs.iter().position(|run| !run.complete).unwrap_or(runs.len()));
+        runs.truncate(runs.iter().position(|run| !run.is_complete).unwrap_or(runs.len()));
         let measured = self.cases.iter().map(|case| runs.get(case.jobs.clone()).map(collapse_identical_runs));
         let measured: Vec<Option<&[RunResult]>> = measured.collect();
         let mut results = Results {

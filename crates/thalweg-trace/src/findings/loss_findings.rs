@@ -75,9 +75,9 @@ pub(super) fn find_spurious_retransmissions(view: &MeasuredDirection<'_>) -> Opt
 }
 
 /// Number of intervals that losses are counted in.
-const INTERVALS: usize = 10;
+const LOSS_INTERVALS: usize = 10;
 /// Minimum share of lost packets, and minimum number of intervals with losses.
-const PERSISTENT: (f64, usize) = (0.005, 6);
+const PERSISTENT_LOSS: (f64, usize) = (0.005, 6);
 
 /// Returns the packets lost on the path, not by mistake of the sender.
 fn packets_lost_on_path<'a>(view: &MeasuredDirection<'a>) -> impl Iterator<Item = &'a Packet> {
@@ -89,17 +89,17 @@ pub(super) fn find_persistent_loss(view: &MeasuredDirection<'_>) -> Option<Findi
     let packets = &view.direction.packets;
     let (first, last) = (packets.first()?.time, packets.last()?.time);
     let whole = last.since(first).as_secs_f64();
-    let mut by_interval = [0u64; INTERVALS];
+    let mut by_interval = [0u64; LOSS_INTERVALS];
     let (mut count, mut idle) = (0u64, 0u64);
     for packet in packets_lost_on_path(view) {
         count += 1;
         idle += u64::from(view.is_queue_empty_at(packet.time));
-        let place = packet.time.since(first).as_secs_f64() / whole.max(1e-12) * INTERVALS as f64;
-        by_interval[(place as usize).min(INTERVALS - 1)] += 1;
+        let place = packet.time.since(first).as_secs_f64() / whole.max(1e-12) * LOSS_INTERVALS as f64;
+        by_interval[(place as usize).min(LOSS_INTERVALS - 1)] += 1;
     }
     let share = count as f64 / packets.len() as f64;
     let intervals = by_interval.iter().filter(|count| **count > 0).count();
-    if share < PERSISTENT.0 || intervals < PERSISTENT.1 || idle * 10 < count * 7 {
+    if share < PERSISTENT_LOSS.0 || intervals < PERSISTENT_LOSS.1 || idle * 10 < count * 7 {
         return None;
     }
     Some(Finding {
@@ -108,7 +108,7 @@ pub(super) fn find_persistent_loss(view: &MeasuredDirection<'_>) -> Option<Findi
         end: packets_lost_on_path(view).last()?.time,
         occurrences: count,
         evidence: format!(
-            "{count} of {} packets lost ({}), in {intervals} of {INTERVALS} parts of the time; {} of them while the round trip was near its minimum",
+            "{count} of {} packets lost ({}), in {intervals} of {LOSS_INTERVALS} parts of the time; {} of them while the round trip was near its minimum",
             packets.len(),
             format_percent(count as f64, packets.len() as f64),
             format_percent(idle as f64, count as f64)
@@ -133,14 +133,14 @@ pub(super) fn find_policer(view: &MeasuredDirection<'_>) -> Option<Finding> {
 }
 
 /// Minimum number of late packets or of losses undone.
-const REORDERED: u64 = 3;
+const MIN_REORDERED: u64 = 3;
 
 /// Finds packets that overtook others.
 pub(super) fn find_reordering(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let packets = &view.direction.packets;
-    let late = || packets.iter().filter(|packet| packet.is(Packet::LATE));
+    let late = || packets.iter().filter(|packet| packet.is(Packet::ARRIVED_LATE));
     let count = view.direction.counts.late;
-    if count >= REORDERED {
+    if count >= MIN_REORDERED {
         return Some(Finding {
             kind: FindingKind::Reordering,
             start: late().next().map_or(Time::ZERO, |packet| packet.time),
@@ -160,11 +160,11 @@ pub(super) fn find_reordering(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let undone = || {
         packets.iter().filter(move |packet| {
             let is_late = packet.is_lost() && packet.is_acked() && packet.acked >= packet.lost;
-            is_late && packet.acked.since(packet.lost) <= limit && !packet.is(Packet::AGAIN)
+            is_late && packet.acked.since(packet.lost) <= limit && !packet.is(Packet::RETRANSMISSION)
         })
     };
     let count = undone().count() as u64;
-    if count < REORDERED {
+    if count < MIN_REORDERED {
         return None;
     }
     let longest = undone().map(|packet| packet.acked.since(packet.lost)).max()?;

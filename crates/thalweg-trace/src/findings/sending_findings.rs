@@ -7,9 +7,9 @@ use thalweg_units::{Duration, Time};
 /// Largest burst that is allowed: the initial window (RFC 6928), in packets.
 const MAX_BURST_PACKETS: usize = 10;
 /// Largest time between packets of a burst.
-const CLOSE: Duration = Duration::from_micros(100);
+const MAX_BURST_GAP: Duration = Duration::from_micros(100);
 /// Minimum number of bursts, or of packets in one of them.
-const BURSTS: (usize, usize) = (3, 40);
+const MIN_BURSTS: (usize, usize) = (3, 40);
 
 /// Finds more than ten packets sent at once, several times or very many.
 pub(super) fn find_bursts(view: &MeasuredDirection<'_>) -> Option<Finding> {
@@ -19,7 +19,7 @@ pub(super) fn find_bursts(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let packets = &view.direction.packets;
     let min_rtt = view.min_rtt.unwrap_or(Duration::from_millis(10));
     // On paths of less than some milliseconds, packets are always close.
-    let close = CLOSE.min(min_rtt / 100);
+    let close = MAX_BURST_GAP.min(min_rtt / 100);
     let mut found: Vec<(Time, usize)> = Vec::new();
     let (mut begin, mut count) = (Time::ZERO, 0);
     let mut before: Option<Time> = None;
@@ -38,7 +38,7 @@ pub(super) fn find_bursts(view: &MeasuredDirection<'_>) -> Option<Finding> {
         found.push((begin, count));
     }
     let max = found.iter().map(|burst| burst.1).max()?;
-    if found.len() < BURSTS.0 && max < BURSTS.1 {
+    if found.len() < MIN_BURSTS.0 && max < MIN_BURSTS.1 {
         return None;
     }
     Some(Finding {
@@ -69,7 +69,8 @@ pub(super) fn find_idle_restarts(view: &MeasuredDirection<'_>) -> Option<Finding
         let [before, next] = [pair[0], pair[1]];
         let pause = next.time.since(before.time);
         // All was acknowledged: the end of the pause is not that of a repair.
-        if pause < timeout || before.acked > next.time || next.is(crate::trace_model::Packet::AGAIN) {
+        if pause < timeout || before.acked > next.time || next.is(crate::trace_model::Packet::RETRANSMISSION)
+        {
             continue;
         }
         let burst = packets[at + 1..]

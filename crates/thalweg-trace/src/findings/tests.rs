@@ -93,7 +93,7 @@ fn spurious_retransmissions_are_counted_among_all() {
     let mut connection = steady_transfer(100);
     let direction = &mut connection.directions[0];
     (direction.counts.again, direction.counts.spurious) = (4, 1);
-    direction.packets[50].flags = Packet::AGAIN | Packet::SPURIOUS;
+    direction.packets[50].flags = Packet::RETRANSMISSION | Packet::SPURIOUS;
     let finding = only_finding(&connection, FindingKind::SpuriousRetransmissions);
     assert_eq!(finding.start, at_millis(100.0));
     assert!(finding.evidence.starts_with("1 of 4 retransmissions (25.00 %)"), "{}", finding.evidence);
@@ -156,7 +156,7 @@ fn a_token_bucket_explains_losses() {
 fn packets_that_overtake_others_are_reordered() {
     let mut connection = steady_transfer(100);
     connection.directions[0].counts.late = 3;
-    (10..13).for_each(|number| connection.directions[0].packets[number].flags = Packet::LATE);
+    (10..13).for_each(|number| connection.directions[0].packets[number].flags = Packet::ARRIVED_LATE);
     assert_eq!(only_finding(&connection, FindingKind::Reordering).start, at_millis(20.0));
     // Taken for lost, and acknowledged 3 ms later.
     let mut early = steady_transfer(100);

@@ -43,11 +43,11 @@ const MAX_COMPARED: usize = 100_000;
 const PAIRS: usize = 10;
 /// Relative changes by which the best rate is improved. The first also finds rates that no pair of losses shows, as the bucket was full
 /// between them.
-const CHANGES: [f64; 8] = [5e-2, 2e-2, 5e-3, 2e-3, 5e-4, 2e-4, 5e-5, 2e-5];
+const RATE_CHANGES: [f64; 8] = [5e-2, 2e-2, 5e-3, 2e-3, 5e-4, 2e-4, 5e-5, 2e-5];
 /// Maximum number of steps of each change.
-const STEPS: usize = 8;
+const MAX_STEPS: usize = 8;
 /// Shares of the losses that a threshold may leave unexplained.
-const UNEXPLAINED: [f64; 6] = [0.0, 0.02, 0.05, 0.1, 0.15, 0.2];
+const UNEXPLAINED_SHARES: [f64; 6] = [0.0, 0.02, 0.05, 0.1, 0.15, 0.2];
 
 /// A packet with a known outcome.
 #[derive(Clone, Copy)]
@@ -177,9 +177,9 @@ fn best_candidate(arrivals: &[Arrival]) -> Option<Candidate> {
             rate = other;
         }
     }
-    for change in CHANGES {
+    for change in RATE_CHANGES {
         for factor in [1.0 + change, 1.0 - change] {
-            for _ in 0..STEPS {
+            for _ in 0..MAX_STEPS {
                 if !is_better(rate * factor) {
                     break;
                 }
@@ -219,7 +219,7 @@ fn candidate_rates(arrivals: &[Arrival]) -> Vec<f64> {
         };
     }
     rates.sort_by(f64::total_cmp);
-    rates.dedup_by(|later, rate| *later < *rate * (1.0 + CHANGES[CHANGES.len() - 1]));
+    rates.dedup_by(|later, rate| *later < *rate * (1.0 + RATE_CHANGES[RATE_CHANGES.len() - 1]));
     rates
 }
 
@@ -246,7 +246,7 @@ fn candidate(arrivals: &[Arrival], rate: f64, missing: &mut Vec<f64>) -> Option<
         pairs().filter(|(of, _)| of.is_lost()).map(|(_, missing)| *missing).collect();
     at_losses.sort_unstable_by(f64::total_cmp);
     let mut best: Option<Candidate> = None;
-    for share in UNEXPLAINED {
+    for share in UNEXPLAINED_SHARES {
         let number = (share * at_losses.len() as f64) as usize;
         let threshold = *at_losses.get(number)?;
         let hit = at_losses.partition_point(|missing| *missing < threshold);

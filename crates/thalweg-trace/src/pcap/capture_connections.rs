@@ -38,7 +38,7 @@ impl Key {
 }
 
 /// Connection being read.
-struct Open {
+struct OpenConnection {
     protocol: Protocol,
     /// Interface of the first packet.
     home: u16,
@@ -58,8 +58,8 @@ pub(super) struct Connections {
     /// Secrets of QUIC connections.
     pub(super) keys: KeyLog,
     /// Packets and acknowledgements kept.
-    kept: usize,
-    all: Vec<Open>,
+    kept_records: usize,
+    all: Vec<OpenConnection>,
     /// Number of interfaces with packets, at least one.
     interfaces: u16,
     /// True if a connection was seen at several interfaces.
@@ -77,7 +77,7 @@ impl Connections {
         Self {
             limits: *limits,
             keys,
-            kept: 0,
+            kept_records: 0,
             all: Vec::new(),
             interfaces: 1,
             is_repeated: false,
@@ -167,7 +167,7 @@ impl Connections {
                 let protocol = self.begin([from, to], time, &datagram, segment.as_ref());
                 let mut directions = [None; 2];
                 directions[direction] = Some(key.interface);
-                self.all.push(Open { protocol, home: key.interface, directions });
+                self.all.push(OpenConnection { protocol, home: key.interface, directions });
                 // Other interfaces of a tap follow to the new connection between the same ports.
                 for other in (0..self.interfaces.min(MAX_SEARCHED)).filter(|_| self.interfaces > 1) {
                     let other = key.at(other);
@@ -180,9 +180,9 @@ impl Connections {
             }
         };
         self.last = Some((key, index));
-        let is_full = self.kept >= self.limits.packets;
+        let is_full = self.kept_records >= self.limits.packets;
         let Datagram { size, is_ce, .. } = datagram;
-        self.kept += match (&mut self.all[index].protocol, &segment) {
+        self.kept_records += match (&mut self.all[index].protocol, &segment) {
             (Protocol::Tcp(tcp), Some(segment)) => tcp.segment(from, time, segment, size, is_ce, is_full),
             (Protocol::Udp(udp), _) => udp.datagram(from, time, &datagram, is_full, &self.keys),
             (Protocol::Pdus(pdus), _) => pdus.datagram(from, time, &datagram, is_full),
@@ -205,7 +205,7 @@ impl Connections {
         if let Some(protocol) = Pdus::recognise([from.1, to.1], datagram) {
             return Protocol::Pdus(Box::new(Pdus::new(protocol, from, to, time)));
         }
-        let packets = self.limits.packets.saturating_sub(self.kept);
+        let packets = self.limits.packets.saturating_sub(self.kept_records);
         let limits = Limits { packets, ..self.limits };
         Protocol::Udp(Box::new(Udp::new([from, to], time, datagram, &self.keys, &limits)))
     }

@@ -194,10 +194,10 @@ impl Reader {
             if head.is_empty() {
                 return None;
             }
-            let cut =
+            let truncated_file =
                 |end: usize| Some(format!("The file ends at byte {} within a block", position + end as u64));
             if head.len() < 12 {
-                return cut(head.len());
+                return truncated_file(head.len());
             }
             let kind = order.u32(head, 0);
             if kind == SECTION {
@@ -221,7 +221,7 @@ impl Reader {
             let is_used = [INTERFACE, ENHANCED, SIMPLE, PACKET, SECRETS].contains(&kind);
             if !is_used {
                 if !input.skip(length as u64) {
-                    return cut(length);
+                    return truncated_file(length);
                 }
                 continue;
             }
@@ -233,7 +233,7 @@ impl Reader {
             let block = input.peek(length);
             if block.len() < length {
                 let end = block.len();
-                return cut(end);
+                return truncated_file(end);
             }
             let body = &block[8..length - 4];
             match kind {

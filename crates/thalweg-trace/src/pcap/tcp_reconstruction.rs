@@ -29,7 +29,7 @@ pub(super) struct Tcp {
     ends: ConnectionEnds,
     start: Time,
     last: Time,
-    halves: [Half; 2],
+    halves: [EndData; 2],
     /// Times of SYN, SYN-ACK and the acknowledgement that follows.
     handshake: [Option<Time>; 3],
     is_closed: bool,
@@ -37,7 +37,7 @@ pub(super) struct Tcp {
 
 /// Unacknowledged data.
 #[derive(Clone, Copy, Debug)]
-struct Outstanding {
+struct UnackedData {
     start: u64,
     end: u64,
     /// Index of the packet that carried it last.
@@ -62,7 +62,7 @@ struct Gap {
 
 /// Data of one end, and the acknowledgements for it.
 #[derive(Default)]
-struct Half {
+struct EndData {
     direction: Direction,
     syn: Option<u32>,
     /// Sequence number of position 0.
@@ -77,7 +77,7 @@ struct Half {
     scale: Option<u8>,
     mss: Option<u16>,
     has_stamps: bool,
-    outstanding: VecDeque<Outstanding>,
+    outstanding: VecDeque<UnackedData>,
     /// Data that was not seen although later data was.
     gaps: Ranges,
     /// Gaps in the order of positions, each with the packet behind it.
@@ -114,7 +114,7 @@ impl Tcp {
             ends,
             start: time,
             last: time,
-            halves: [Half::default(), Half::default()],
+            halves: [EndData::default(), EndData::default()],
             handshake: [None; 3],
             is_closed: false,
         }
@@ -211,7 +211,7 @@ impl Tcp {
             notes.push(format!("{unseen} B were acknowledged and are not in the capture: it lost packets."));
         }
         let pieces =
-            halves.iter().any(|half| half.direction.packets.iter().any(|packet| packet.is(Packet::PIECE)));
+            halves.iter().any(|half| half.direction.packets.iter().any(|packet| packet.is(Packet::SPLIT)));
         if pieces {
             notes.push("Segments longer than the maximum segment size were captured before the network card cut them (TSO, GSO); each counts as several packets.".to_owned());
         }
@@ -232,7 +232,7 @@ impl Tcp {
     }
 }
 
-impl Half {
+impl EndData {
     fn begin(&mut self, segment: &Segment) {
         if self.syn.is_none() {
             self.syn = Some(segment.sequence);
@@ -284,10 +284,10 @@ impl Half {
             let is_unseen = unseen == end.min(self.high) - start;
             let margin = (whole / 2).max(REORDERING);
             if is_unseen && is_overtaken(&self.gap_starts, start, time, segment, margin) {
-                flags |= Packet::LATE;
+                flags |= Packet::ARRIVED_LATE;
                 counts.late += 1;
             } else {
-                flags |= Packet::AGAIN;
+                flags |= Packet::RETRANSMISSION;
                 counts.again += 1;
                 counts.again_bytes += end.min(self.high) - start;
                 stamp = segment.stamps.map(|stamps| stamps.0);
@@ -330,13 +330,13 @@ impl Half {
         // Without the option, segments above the usual maximum count as cut to it.
         let max = match mss {
             Some(mss) => mss,
-            None if segment.length > JUMBO => USUAL_MSS,
+            None if segment.length > MAX_JUMBO_PAYLOAD => USUAL_MSS,
             None => segment.length,
         };
         let header = size.saturating_sub(segment.length);
         let pieces = segment.length.div_ceil(max.max(segment.length.div_ceil(MAX_PIECES)));
         if pieces > 1 {
-            flags |= Packet::PIECE;
+            flags |= Packet::SPLIT;
         }
         let step =
             u64::from(if pieces > 1 { max.max(segment.length.div_ceil(MAX_PIECES)) } else { segment.length });
@@ -355,14 +355,14 @@ impl Half {
             };
             let index = self.direction.packets.len() as u32;
             self.direction.packets.push(packet);
-            if flags & Packet::AGAIN != 0 {
+            if flags & Packet::RETRANSMISSION != 0 {
                 self.repeat(at, until.min(self.high), index, time, stamp);
-            } else if flags & Packet::LATE != 0 {
+            } else if flags & Packet::ARRIVED_LATE != 0 {
                 self.fill(at, until, index);
             }
             let fresh = at.max(self.high);
             if fresh < until {
-                self.outstanding.push_back(Outstanding {
+                self.outstanding.push_back(UnackedData {
                     start: fresh,
                     end: until,
                     packet: index,
@@ -430,7 +430,7 @@ impl Half {
         let at = self.outstanding.partition_point(|data| data.start < start);
         if at.min(self.outstanding.len() - at) <= MAX_MOVED && end > self.acked {
             let data =
-                Outstanding { start, end, packet: index, is_again: false, is_sacked: false, stamp: None };
+                UnackedData { start, end, packet: index, is_again: false, is_sacked: false, stamp: None };
             self.outstanding.insert(at, data);
         }
     }
@@ -686,7 +686,7 @@ const MIN_SILENCE: Duration = Duration::from_millis(10);
 /// Payload of a segment on Ethernet with timestamps, in bytes.
 const USUAL_MSS: u32 = 1448;
 /// Largest payload that a link may carry whole, in bytes: that of jumbo frames.
-const JUMBO: u32 = 8960;
+const MAX_JUMBO_PAYLOAD: u32 = 8960;
 /// Maximum number of packets that a captured segment counts as.
 const MAX_PIECES: u32 = 64;
 /// Maximum number of earlier packets that a retransmission is compared with.

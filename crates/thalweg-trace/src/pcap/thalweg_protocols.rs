@@ -10,7 +10,7 @@ use crate::trace_model::{Ack, Connection, Counts, Direction, Packet, Protocol, S
 use std::collections::BTreeMap;
 use thalweg_proto::data_unit_numbers::unwrap_number;
 use thalweg_proto::payload::{Payload as _, Slice};
-use thalweg_proto::pdu::Captured;
+use thalweg_proto::pdu::CapturedBytes;
 use thalweg_proto::sscop::SequenceNumber;
 use thalweg_proto::{adaptive_ack, sscop, sstp};
 use thalweg_units::Time;
@@ -56,19 +56,19 @@ pub(super) struct Pdus {
     ends: ConnectionEnds,
     start: Time,
     last: Time,
-    halves: [Half; 2],
+    halves: [EndData; 2],
     /// Datagrams that could not be decoded.
     unread: u64,
 }
 
 /// Data of one end, and the other end's reports on it.
 #[derive(Default)]
-struct Half {
+struct EndData {
     direction: Direction,
     /// Position after the last new byte.
     position: u64,
     /// Units that are not acknowledged: their packets by number within the unit.
-    open: BTreeMap<u64, BTreeMap<u32, LatestTransmission>>,
+    unacked_units: BTreeMap<u64, BTreeMap<u32, LatestTransmission>>,
     /// Units below are acknowledged.
     acked: u64,
     /// Number after the last unit sent.
@@ -101,7 +101,7 @@ impl Pdus {
         let is_of = |port: u16| ports.iter().any(|own| [port, port + 1].contains(own));
         let candidates: &[Protocol] = match () {
             () if is_of(SSTP_PORT) => &[Protocol::TwoLevel],
-            () if is_of(Captured::PORT) => &[Protocol::AdaptiveAck, Protocol::Sscop],
+            () if is_of(CapturedBytes::PORT) => &[Protocol::AdaptiveAck, Protocol::Sscop],
             () => &[],
         };
         candidates.iter().copied().find(|protocol| Pdu::decode(*protocol, datagram).is_some())
@@ -113,7 +113,7 @@ impl Pdus {
             ends: [from, to],
             start: time,
             last: time,
-            halves: [Half::default(), Half::default()],
+            halves: [EndData::default(), EndData::default()],
             unread: 0,
         }
     }
@@ -203,7 +203,7 @@ impl Pdus {
     }
 }
 
-impl Half {
+impl EndData {
     fn kept_packets(&self) -> usize {
         self.direction.acks.len() + self.direction.sacks.len() + self.direction.round_trips.len()
     }
@@ -217,7 +217,7 @@ impl Half {
     fn data(&mut self, time: Time, part: &Part, datagram: &Datagram<'_>, is_full: bool) -> usize {
         let counts = &mut self.direction.counts;
         counts.payload += u64::from(part.length);
-        let known = self.open.get(&part.unit).and_then(|unit| unit.get(&part.number)).copied();
+        let known = self.unacked_units.get(&part.unit).and_then(|unit| unit.get(&part.number)).copied();
         let is_again = known.is_some() || part.unit < self.acked;
         if is_again {
             counts.again += 1;
@@ -239,10 +239,10 @@ impl Half {
         if part.unit >= self.acked {
             let sent =
                 LatestTransmission { index: self.direction.packets.len(), start, end, is_acked, is_again };
-            self.open.entry(part.unit).or_default().insert(part.number, sent);
+            self.unacked_units.entry(part.unit).or_default().insert(part.number, sent);
         }
         let flags = [
-            (is_again, Packet::AGAIN),
+            (is_again, Packet::RETRANSMISSION),
             (is_again && known.is_none_or(|sent| sent.is_acked), Packet::SPURIOUS),
             (datagram.is_ce, Packet::CE),
         ];
@@ -267,8 +267,8 @@ impl Half {
             return;
         }
         self.acked = self.acked.max(unit);
-        let rest = self.open.split_off(&unit);
-        let arrived = std::mem::replace(&mut self.open, rest);
+        let rest = self.unacked_units.split_off(&unit);
+        let arrived = std::mem::replace(&mut self.unacked_units, rest);
         let newest = arrived.last_key_value().and_then(|(_, parts)| parts.last_key_value()).map(|of| *of.1);
         let Self { direction, .. } = self;
         for sent in arrived.into_values().flat_map(BTreeMap::into_values).filter(|sent| !sent.is_acked) {
@@ -283,14 +283,14 @@ impl Half {
         {
             self.direction.round_trips.push((time, time.since(packet.time)));
         }
-        let first_open = self.open.first_key_value().and_then(|(_, parts)| parts.first_key_value());
+        let first_open = self.unacked_units.first_key_value().and_then(|(_, parts)| parts.first_key_value());
         let position = first_open.map_or(self.position, |(_, sent)| sent.start);
         self.direction.acks.push(Ack { time, position, edge: u64::MAX });
     }
 
     /// Adds the report that these units have arrived.
     fn selective(&mut self, time: Time, units: core::ops::Range<u64>, is_full: bool) {
-        let Self { direction, open, .. } = self;
+        let Self { direction, unacked_units: open, .. } = self;
         if units.start >= units.end {
             return;
         }
@@ -322,7 +322,7 @@ impl Half {
         if units.start >= units.end {
             return;
         }
-        let Self { direction, open, .. } = self;
+        let Self { direction, unacked_units: open, .. } = self;
         for (number, sent) in open.range(units).flat_map(|(_, parts)| parts) {
             let packet = direction.packets.get_mut(sent.index);
             if let Some(packet) =

@@ -2,7 +2,7 @@
 
 use super::connection_endpoints::{ConnectionEnds, End, label_connection};
 use super::packet_headers::Datagram;
-use super::quic::{Decrypted, KeyLog};
+use super::quic::{DecryptedConnection, KeyLog};
 use crate::format_and_limits::Limits;
 use crate::trace_model::{Connection, Direction, Packet, Protocol};
 use thalweg_units::Time;
@@ -13,13 +13,13 @@ pub(super) struct Udp {
     start: Time,
     last: Time,
     is_quic: bool,
-    halves: [Half; 2],
+    halves: [EndData; 2],
     /// Present for QUIC if there are keys.
-    decrypted: Option<Box<Decrypted>>,
+    decrypted: Option<Box<DecryptedConnection>>,
 }
 
 #[derive(Default)]
-struct Half {
+struct EndData {
     direction: Direction,
     position: u64,
     /// Spin bit of the packet before, time of the last change, and number of changes.
@@ -49,14 +49,14 @@ impl Udp {
     ) -> Self {
         let payload = datagram.bytes.get(8..).unwrap_or_default();
         let is_quic = begins_quic(payload);
-        let decrypted =
-            (is_quic && !keys.is_empty()).then(|| Box::new(Decrypted::new([from, to], time, limits)));
+        let decrypted = (is_quic && !keys.is_empty())
+            .then(|| Box::new(DecryptedConnection::new([from, to], time, limits)));
         Self {
             ends: [from, to],
             start: time,
             last: time,
             is_quic,
-            halves: [Half::default(), Half::default()],
+            halves: [EndData::default(), EndData::default()],
             decrypted,
         }
     }
@@ -138,7 +138,7 @@ impl Udp {
     }
 }
 
-impl Half {
+impl EndData {
     /// Notes the spin bit of a packet: it changes once a round trip (RFC 9000, section 17.4).
     fn spin(&mut self, time: Time, bit: bool) {
         self.short += 1;

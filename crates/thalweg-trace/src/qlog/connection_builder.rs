@@ -19,8 +19,8 @@ use thalweg_units::{Duration, Time};
 pub(crate) struct Builder {
     limits: Limits,
     /// Packets and acknowledgements kept.
-    kept: usize,
-    done: Vec<FinishedConnection>,
+    kept_records: usize,
+    finished_connections: Vec<FinishedConnection>,
     current: Open,
     /// Description that precedes its events.
     pending: Option<Head>,
@@ -103,7 +103,7 @@ impl Open {
             group.ends[0].direction.counts.packets > 0
                 && later.map(|space| space.packets.len()).sum::<usize>() == 0
         };
-        let recent = self.groups.len().saturating_sub(RECENT)..self.groups.len();
+        let recent = self.groups.len().saturating_sub(RECENT_GROUPS)..self.groups.len();
         let mut waiting = recent.filter(|group| waits(&self.groups[*group]));
         waiting.next().filter(|_| waiting.next().is_none())
     }
@@ -113,8 +113,8 @@ impl Builder {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             limits: *limits,
-            kept: 0,
-            done: Vec::new(),
+            kept_records: 0,
+            finished_connections: Vec::new(),
             current: Open::default(),
             pending: None,
             is_ours: false,
@@ -124,12 +124,12 @@ impl Builder {
 
     /// Returns the number of packets and acknowledgements kept.
     pub(crate) fn kept(&self) -> usize {
-        self.kept
+        self.kept_records
     }
 
     /// Returns true if there was no event of a packet or an estimate.
     pub(super) fn is_empty(&self) -> bool {
-        self.done.is_empty() && self.current.groups.is_empty()
+        self.finished_connections.is_empty() && self.current.groups.is_empty()
     }
 
     /// Notes the description of the file.
@@ -164,7 +164,7 @@ impl Builder {
         let clock = Clock::new(head, &times);
         for group in groups {
             let connection = group.finish(head, &clock, self.is_ours);
-            self.done.push(FinishedConnection { connection, epoch: clock.epoch });
+            self.finished_connections.push(FinishedConnection { connection, epoch: clock.epoch });
         }
     }
 
@@ -181,7 +181,7 @@ impl Builder {
         let loss = self.current.loss.take();
         let is_repeat = self.is_ours && loss == Some(event.time);
         self.current.loss = (kind == Kind::Lost).then_some(event.time);
-        let connections = self.done.len() + self.current.groups.len();
+        let connections = self.finished_connections.len() + self.current.groups.len();
         let open = &mut self.current;
         let group = match open.by_name.get(&*event.group) {
             Some(group) => *group,
@@ -203,8 +203,9 @@ impl Builder {
         };
         let group = &mut open.groups[group];
         group.last = index;
-        let is_full = self.kept >= self.limits.packets;
-        self.kept += group.event(kind, Time::from_picos(index as u64), &event.data, is_repeat, is_full);
+        let is_full = self.kept_records >= self.limits.packets;
+        self.kept_records +=
+            group.event(kind, Time::from_picos(index as u64), &event.data, is_repeat, is_full);
         Ok(())
     }
 
@@ -213,16 +214,16 @@ impl Builder {
         let head = self.pending.take().unwrap_or_default();
         self.end_trace(&head);
         // One clock for all, if all are on the wall clock and not years apart.
-        let epochs: Vec<f64> = self.done.iter().filter_map(|done| done.epoch).collect();
+        let epochs: Vec<f64> = self.finished_connections.iter().filter_map(|done| done.epoch).collect();
         let first = epochs.iter().copied().fold(f64::INFINITY, f64::min);
         let last = epochs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let is_common = epochs.len() == self.done.len() && last - first < MAX_SECONDS / 2.0;
+        let is_common = epochs.len() == self.finished_connections.len() && last - first < MAX_SECONDS / 2.0;
         let mut notes = Vec::new();
         if self.beyond > 0 {
             notes.push(format!("{} events of further connections were skipped.", self.beyond));
         }
-        let mut connections = Vec::with_capacity(self.done.len());
-        for FinishedConnection { mut connection, epoch } in self.done {
+        let mut connections = Vec::with_capacity(self.finished_connections.len());
+        for FinishedConnection { mut connection, epoch } in self.finished_connections {
             if let Some(epoch) = epoch.filter(|epoch| is_common && *epoch > first) {
                 connection.shift(Duration::from_secs_f64(epoch - first));
             }
@@ -459,14 +460,14 @@ impl End {
         }
         let mut flags = 0;
         if again > 0 {
-            flags |= Packet::AGAIN;
+            flags |= Packet::RETRANSMISSION;
         }
         if data.is_ce {
             flags |= Packet::CE;
         }
         if let Some(number) = data.number.filter(|_| space == 2) {
             if self.largest_received.is_some_and(|largest| number < largest) {
-                flags |= Packet::LATE;
+                flags |= Packet::ARRIVED_LATE;
             }
             self.largest_received = self.largest_received.max(Some(number));
         }
@@ -476,7 +477,7 @@ impl End {
         counts.payload += u64::from(length);
         counts.again_bytes += again;
         counts.again += u64::from(again > 0);
-        counts.late += u64::from(flags & Packet::LATE != 0);
+        counts.late += u64::from(flags & Packet::ARRIVED_LATE != 0);
         counts.ce += u64::from(data.is_ce);
         if !frames.elicits && *has_frames {
             return 0;
@@ -686,4 +687,4 @@ const MAX_TIME: f64 = 1e20;
 /// Largest value of an estimate; larger ones mean "none".
 const MAX_VALUE: f64 = 9e15;
 /// Number of groups among which one that waits for an answer is looked for.
-const RECENT: usize = 8;
+const RECENT_GROUPS: usize = 8;

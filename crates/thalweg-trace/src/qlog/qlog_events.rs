@@ -330,7 +330,7 @@ impl<'de> Take<'de> for Data<'de> {
                     }
                 }
                 "raw" => {
-                    let raw = map.next_value::<AnyValue<Raw>>()?.0;
+                    let raw = map.next_value::<AnyValue<RawInfo>>()?.0;
                     self.size = raw.length.or(self.size);
                     self.payload = raw.payload.or(self.payload);
                 }
@@ -422,12 +422,12 @@ impl<'de> Take<'de> for Header<'de> {
 }
 
 #[derive(Default)]
-struct Raw {
+struct RawInfo {
     length: Option<f64>,
     payload: Option<f64>,
 }
 
-impl<'de> Take<'de> for Raw {
+impl<'de> Take<'de> for RawInfo {
     fn map<A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
         let map = &mut map;
         while let Some(Text(key)) = map.next_key()? {
@@ -485,7 +485,7 @@ impl<'de> Take<'de> for Frame<'de> {
                 "length" => self.length = next_integer(map)?,
                 "maximum" | "limit" | "maximum_data" => self.limit = next_integer(map)?,
                 "raw" => {
-                    let raw = map.next_value::<AnyValue<Raw>>()?.0;
+                    let raw = map.next_value::<AnyValue<RawInfo>>()?.0;
                     let length = raw.payload.or(raw.length).filter(|length| (0.0..9e15).contains(length));
                     self.length = self.length.or(length.map(|length| length as u64));
                 }

@@ -287,7 +287,7 @@ fn a_fast_retransmission_is_a_loss_and_no_timeout() {
     assert!(direction.timeouts.is_empty());
     assert!(counts.duplicate_acks >= 5, "{counts:?}");
     assert!(direction.packets[0].is_lost() && !direction.packets[0].is_acked());
-    assert!(direction.packets[6].is(Packet::AGAIN) && direction.packets[6].is_acked());
+    assert!(direction.packets[6].is(Packet::RETRANSMISSION) && direction.packets[6].is_acked());
     // Each range is new once, and its packets are acknowledged when it is.
     let sacked: Vec<_> = direction.sacks.iter().map(|sack| (sack.start, sack.end)).collect();
     assert_eq!(sacked, (1..6).map(|number| (number * 1000, number * 1000 + 1000)).collect::<Vec<_>>());
@@ -311,7 +311,7 @@ fn silence_before_a_retransmission_is_a_timeout() {
     let direction = client(&segments);
     assert_eq!(direction.timeouts.len(), 1);
     assert!((direction.timeouts[0].silence.as_millis_f64() - 317.9).abs() < 0.01);
-    assert!(direction.packets[3].is(Packet::TIMEOUT | Packet::AGAIN));
+    assert!(direction.packets[3].is(Packet::TIMEOUT | Packet::RETRANSMISSION));
 }
 
 #[test]

@@ -28,7 +28,12 @@ fn check_story(connection: &Connection) {
         .packets
         .iter()
         .map(|packet| {
-            (packet.time.as_secs_f64() * 1e3, packet.is_acked(), packet.is_lost(), packet.is(Packet::AGAIN))
+            (
+                packet.time.as_secs_f64() * 1e3,
+                packet.is_acked(),
+                packet.is_lost(),
+                packet.is(Packet::RETRANSMISSION),
+            )
         })
         .collect();
     let expected = [

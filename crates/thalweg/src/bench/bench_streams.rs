@@ -81,7 +81,7 @@ pub fn read_within(
     let progress = Arc::clone(progress);
     std::thread::spawn(move || {
         // The receiver may have timed out.
-        let _ = done.send(receive.read_tail(TAIL, &progress));
+        let _ = done.send(receive.read_tail(TAIL_BYTES, &progress));
     });
     let mut end = Instant::now() + time;
     let mut is_stopped = false;
@@ -99,7 +99,7 @@ pub fn read_within(
 }
 
 /// Number of bytes kept from the end of a stream; a server's results are shorter.
-const TAIL: usize = 4096;
+const TAIL_BYTES: usize = 4096;
 
 /// Returns the server's results, a JSON object, and the length of their encoding in bytes.
 pub fn parse_results_trailer(tail: &[u8]) -> Option<(Value, u64)> {

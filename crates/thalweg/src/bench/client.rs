@@ -88,7 +88,7 @@ pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> C
     let mut here = here;
     here["cpu_of_both_ends"] = peer.is_here.into();
     here["sends"] = (!arguments.reverse).into();
-    here["not_arrived_bytes"] = json!(each.iter().map(|result| result.missing).sum::<Option<u64>>());
+    here["not_arrived_bytes"] = json!(each.iter().map(|result| result.missing_bytes).sum::<Option<u64>>());
     let there: Vec<_> = each.iter().map(|result| result.server.clone()).collect();
     // Only a sender observes the path.
     let findings = match (arguments.reverse, there.first()) {
@@ -98,7 +98,7 @@ pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> C
     let advice =
         findings.and_then(|findings| performance_advice_text::findings_text(&findings, &connect.scheme));
     let is_interrupted = stop.load(Ordering::Relaxed);
-    let ended = if is_interrupted {
+    let run_end = if is_interrupted {
         Err(Error::Lost("interrupted: the results cover the time until then".to_owned()))
     } else {
         Ok(())
@@ -126,22 +126,22 @@ pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> C
     });
     if arguments.json_lines {
         console.print(&format!("{document}\n"))?;
-        return ended;
+        return run_end;
     }
     if arguments.json {
         let text =
             serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
         console.print(&format!("{text}\n"))?;
-        return ended;
+        return run_end;
     }
     let client_results = ClientResults {
-        here: &here,
-        there: &there,
-        more: time.saturating_sub(request.time),
+        client_results: &here,
+        server_results: &there,
+        excess_time: time.saturating_sub(request.time),
         advice: advice.as_deref(),
     };
     console.print(&console.style.folded(&client_results.text()))?;
-    ended
+    run_end
 }
 
 /// Measurements of one connection.
@@ -149,7 +149,7 @@ struct ConnectionMeasurements {
     bytes: u64,
     time: Duration,
     /// Bytes written but not received at the end of the measurement; `None` if unknown.
-    missing: Option<u64>,
+    missing_bytes: Option<u64>,
     /// The server's results; null if it did not answer in time.
     server: Value,
 }
@@ -176,11 +176,11 @@ fn measure_connection(
         let Some(read) = read else {
             watch.close(code::DONE, "");
             let bytes = progress.load(Ordering::Relaxed);
-            return Ok(ConnectionMeasurements { bytes, time, missing: None, server: Value::Null });
+            return Ok(ConnectionMeasurements { bytes, time, missing_bytes: None, server: Value::Null });
         };
         let (bytes, tail) = read?;
         let (server, length) = parse_results_trailer(&tail).ok_or(no_answer)?;
-        return Ok(ConnectionMeasurements { bytes: bytes - length, time, missing: Some(0), server });
+        return Ok(ConnectionMeasurements { bytes: bytes - length, time, missing_bytes: Some(0), server });
     }
     let (done, written) = mpsc::channel();
     let (counter, stopped) = (Arc::clone(progress), Arc::clone(stop));
@@ -200,7 +200,7 @@ fn measure_connection(
         None => Value::Null,
     };
     let missing = server["bytes"].as_u64().map(|arrived| bytes.saturating_sub(arrived));
-    Ok(ConnectionMeasurements { bytes, time, missing, server })
+    Ok(ConnectionMeasurements { bytes, time, missing_bytes: missing, server })
 }
 
 /// Monitors the first connection until the end, and prints one record per second if requested.

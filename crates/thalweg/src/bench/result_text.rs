@@ -7,10 +7,10 @@ use thalweg_proto::units::Bytes;
 use thalweg_report::output;
 
 /// Excess duration of a client beyond which it is reported.
-const LATE: Duration = Duration::from_millis(500);
+const EXCESS_DURATION: Duration = Duration::from_millis(500);
 
 /// Datagram size above which a network is unusual: Ethernet jumbo frames have 9000 B.
-const JUMBO: f64 = 9000.0;
+const JUMBO_FRAME: f64 = 9000.0;
 
 /// Share of retransmitted segments above which a busy host is not the only explanation.
 const NOTABLE_LOSS: f64 = 0.005;
@@ -18,11 +18,11 @@ const NOTABLE_LOSS: f64 = 0.005;
 /// Results of a client.
 pub struct ClientResults<'a> {
     /// The client's own results.
-    pub here: &'a Value,
+    pub client_results: &'a Value,
     /// The server's results per connection; null if it did not answer in time.
-    pub there: &'a [Value],
+    pub server_results: &'a [Value],
     /// Time beyond the requested duration.
-    pub more: Duration,
+    pub excess_time: Duration,
     /// Advice for a higher rate.
     pub advice: Option<&'a str>,
 }
@@ -30,19 +30,19 @@ pub struct ClientResults<'a> {
 impl ClientResults<'_> {
     /// Returns the text, in lines of any length.
     pub fn text(&self) -> String {
-        let missing = self.here["not_arrived_bytes"].as_u64().filter(|missing| *missing > 0);
+        let missing = self.client_results["not_arrived_bytes"].as_u64().filter(|missing| *missing > 0);
         let client = match missing {
             // Written bytes do not show how many arrived.
-            Some(_) => format!("client: {}\n", written_bytes_and_cost(self.here)),
-            None => format!("client: {}\n", result_line(self.here)),
+            Some(_) => format!("client: {}\n", written_bytes_and_cost(self.client_results)),
+            None => format!("client: {}\n", result_line(self.client_results)),
         };
         let mut text = if missing.is_none() { client.clone() } else { String::new() };
-        for server in self.there {
+        for server in self.server_results {
             if server.is_null() {
                 text.push_str("server: did not answer in time\n");
             } else {
                 let mut server = server.clone();
-                server["cpu_of_both_ends"] = self.here["cpu_of_both_ends"].clone();
+                server["cpu_of_both_ends"] = self.client_results["cpu_of_both_ends"].clone();
                 let _ = writeln!(text, "server: {}", server_line(&server));
             }
         }
@@ -50,11 +50,11 @@ impl ClientResults<'_> {
             text.push_str(&client);
             let _ = writeln!(text, "{} of the written data had not arrived at the end.", Bytes::new(missing));
         }
-        if self.more > LATE {
+        if self.excess_time > EXCESS_DURATION {
             let _ = writeln!(
                 text,
                 "It took {:.1} s longer than requested, until the data in flight had arrived or was abandoned.",
-                self.more.as_secs_f64()
+                self.excess_time.as_secs_f64()
             );
         }
         if let Some(advice) = self.advice {
@@ -63,9 +63,9 @@ impl ClientResults<'_> {
         let loses = |end: &Value| {
             is_data_sender(end)
                 && retransmitted_share(end) > NOTABLE_LOSS
-                && number_of(end, "datagram_bytes") > JUMBO
+                && number_of(end, "datagram_bytes") > JUMBO_FRAME
         };
-        if self.advice.is_none() && (loses(self.here) || self.there.iter().any(loses)) {
+        if self.advice.is_none() && (loses(self.client_results) || self.server_results.iter().any(loses)) {
             text.push_str(
                 "Note: datagrams as large as the loopback's are lost as a whole, and hardly any other network carries them: \
                  `--datagram \"1472 B\"` measures with those of Ethernet.\n",
@@ -163,7 +163,12 @@ mod tests {
     fn lost_loopback_datagrams_are_reported() {
         let end = |datagram: u32, again: u32| json!({"sends": true, "datagram_bytes": datagram, "retransmissions": again, "segments_sent": 1000});
         let outcome = |here: &Value, there: Value| {
-            let client_results = ClientResults { here, there: &[there], more: Duration::ZERO, advice: None };
+            let client_results = ClientResults {
+                client_results: here,
+                server_results: &[there],
+                excess_time: Duration::ZERO,
+                advice: None,
+            };
             client_results.text().contains("`--datagram \"1472 B\"`")
         };
         assert!(outcome(&end(65_507, 100), end(1200, 0)) && outcome(&end(1200, 0), end(65_507, 100)));
@@ -180,7 +185,13 @@ mod tests {
             })
         };
         let outcome = |here: &Value, there: Value| {
-            ClientResults { here, there: &[there], more: Duration::ZERO, advice: None }.text()
+            ClientResults {
+                client_results: here,
+                server_results: &[there],
+                excess_time: Duration::ZERO,
+                advice: None,
+            }
+            .text()
         };
         let forward = outcome(&end(true, 400, 4.0), end(false, 2, 4.0));
         let (client, server) = forward.split_once('\n').unwrap();

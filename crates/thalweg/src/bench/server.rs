@@ -95,7 +95,13 @@ impl CpuAccount {
     fn begin(&self) -> ConnectionAccount<'_> {
         let (bytes, carried) = (Arc::new(AtomicU64::new(0)), self.carried_bytes());
         self.lock_connections().1.push(Arc::clone(&bytes));
-        ConnectionAccount { work: self, bytes, began: Instant::now(), cpu: process_cpu_time(), carried }
+        ConnectionAccount {
+            work: self,
+            bytes,
+            start_instant: Instant::now(),
+            cpu: process_cpu_time(),
+            carried,
+        }
     }
 }
 
@@ -103,7 +109,7 @@ impl CpuAccount {
 struct ConnectionAccount<'a> {
     work: &'a CpuAccount,
     bytes: Arc<AtomicU64>,
-    began: Instant,
+    start_instant: Instant,
     /// CPU time of the process, and bytes of all connections, at its start.
     cpu: Duration,
     carried: u64,
@@ -149,7 +155,7 @@ fn serve_connection(connection: Connection, longest: Duration, work: &CpuAccount
         }
     };
     going.bytes.store(bytes, Ordering::Relaxed);
-    let mut result = transfer_counts(bytes, going.began.elapsed(), going.cpu(), &watch.stats());
+    let mut result = transfer_counts(bytes, going.start_instant.elapsed(), going.cpu(), &watch.stats());
     if let Some(findings) = findings {
         result["findings"] = findings.to_json();
     }
@@ -190,7 +196,7 @@ fn run_observed<T>(watch: &Connection, work: impl FnOnce() -> T) -> (T, Option<A
 pub struct LoopbackServer {
     pub address: SocketAddr,
     pub key: PublicKey,
-    over: Arc<AtomicBool>,
+    has_ended: Arc<AtomicBool>,
 }
 
 impl LoopbackServer {
@@ -204,13 +210,13 @@ impl LoopbackServer {
         let name = std::thread::Builder::new().name("bench here".into());
         name.spawn(move || accept_connection(&socket, &watched))
             .map_err(|error| Error::Failed(format!("no thread for the server: {error}")))?;
-        Ok(Self { address, key, over })
+        Ok(Self { address, key, has_ended: over })
     }
 }
 
 impl Drop for LoopbackServer {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.has_ended.store(true, Ordering::Relaxed);
     }
 }
 

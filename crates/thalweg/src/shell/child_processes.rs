@@ -17,7 +17,7 @@ pub struct Signals {
     /// Becomes readable on each signal.
     wake: UnixStream,
     interrupted: Arc<AtomicBool>,
-    ended: Arc<AtomicBool>,
+    terminated: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -26,12 +26,12 @@ impl Signals {
     pub fn new() -> Result<Self, Error> {
         use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
         use signal_hook::{flag, low_level::pipe};
-        let (interrupted, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (interrupted, terminated) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let made = UnixStream::pair().and_then(|(wake, write)| {
             wake.set_nonblocking(true)?;
             flag::register(SIGINT, Arc::clone(&interrupted))?;
             for signal in [SIGTERM, SIGHUP] {
-                flag::register(signal, Arc::clone(&ended))?;
+                flag::register(signal, Arc::clone(&terminated))?;
             }
             for signal in [SIGCHLD, SIGINT, SIGTERM, SIGHUP] {
                 pipe::register(signal, write.try_clone()?)?;
@@ -39,7 +39,7 @@ impl Signals {
             Ok(wake)
         });
         let wake = made.map_err(|error| Error::Failed(format!("cannot listen for signals: {error}")))?;
-        Ok(Self { wake, interrupted, ended })
+        Ok(Self { wake, interrupted, terminated })
     }
 
     /// Waits for a signal, or until `until`.
@@ -64,15 +64,15 @@ impl Signals {
 
     /// Returns true if this process was asked to terminate.
     pub fn is_to_end(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+        self.terminated.load(Ordering::Relaxed)
     }
 
     /// Waits for a child, and forwards requests to terminate to it.
     pub fn wait_for(&self, mut child: Child, console: &Console) -> Result<ExitStatus, Error> {
         let mut is_signalled = false;
         loop {
-            let ended = child.try_wait();
-            match ended.map_err(|error| Error::Failed(format!("cannot wait for a process: {error}")))? {
+            let exit_status = child.try_wait();
+            match exit_status.map_err(|error| Error::Failed(format!("cannot wait for a process: {error}")))? {
                 Some(status) => {
                     if let Some(signal) = status.signal() {
                         console.report_problem(&format!("the live network was ended by signal {signal}"));
@@ -110,7 +110,7 @@ pub struct RunningCommand {
     /// Process ID.
     pub id: u32,
     /// Exit status, once the command has ended.
-    pub ended: Option<ExitStatus>,
+    pub exit_status: Option<ExitStatus>,
 }
 
 /// Reaps all ended processes, including orphans, which this process inherits as the first of its PID namespace.
@@ -120,23 +120,23 @@ pub fn reap_processes(running: &mut [RunningCommand]) {
         let status: WaitStatus = status;
         let id = id.as_raw_nonzero().get().unsigned_abs();
         if let Some(command) = running.iter_mut().find(|command| command.id == id) {
-            command.ended = Some(ExitStatus::from_raw(status.as_raw()));
+            command.exit_status = Some(ExitStatus::from_raw(status.as_raw()));
         }
     }
 }
 
 /// Time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
+const KILL_DELAY: Duration = Duration::from_secs(2);
 
-/// Ends all running commands: with a request, and after [`GRACE`] by force.
+/// Ends all running commands: with a request, and after [`KILL_DELAY`] by force.
 pub fn end_processes(running: &mut [RunningCommand], signals: &Signals) {
     for signal in [Signal::TERM, Signal::KILL] {
-        let until = Instant::now() + GRACE;
+        let until = Instant::now() + KILL_DELAY;
         running
             .iter()
-            .filter(|command| command.ended.is_none())
+            .filter(|command| command.exit_status.is_none())
             .for_each(|command| send_signal(command.id, signal));
-        while running.iter().any(|command| command.ended.is_none()) && Instant::now() < until {
+        while running.iter().any(|command| command.exit_status.is_none()) && Instant::now() < until {
             signals.wait(Some(until));
             reap_processes(running);
         }

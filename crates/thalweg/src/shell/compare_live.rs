@@ -4,7 +4,7 @@
 //! A live run is a separate process (`thalweg shell --traffic`): its namespaces are gone before the next run.
 
 use super::live_run_results;
-use super::option_differences::Likeness;
+use super::option_differences::RowDifferences;
 use crate::console_output::{CommandResult, Console, Error};
 use crate::kernel_schemes::{control_of, is_kernel};
 use crate::report::{ReportTarget, read_results_part};
@@ -60,7 +60,7 @@ pub fn compare_simulated_and_live(arguments: &CompareArguments, console: &Consol
     // Report errors in the scenario or a scheme before anything runs.
     let (loaded, schemes, scheme_options) =
         load_with_schemes(source, sets, &ours, &arguments.flows, &console.registry)?;
-    let likeness = Likeness::new(&names, &scheme_options, &console.registry)?;
+    let likeness = RowDifferences::new(&names, &scheme_options, &console.registry)?;
     if let Some(note) = scheme_options.note {
         console.inform(&note);
     }

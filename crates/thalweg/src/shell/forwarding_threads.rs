@@ -6,11 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
-use thalweg_live::{Device, Driven, Emulator, FileCapture, NetworkObservers, Watch, run_event_loop};
+use thalweg_live::{
+    Device, Emulator, EventLoopOutcome, FileCapture, NetworkObservers, Watch, run_event_loop,
+};
 
 /// All forwarding threads.
 pub struct Threads {
-    running: Vec<JoinHandle<std::io::Result<Driven>>>,
+    running: Vec<JoinHandle<std::io::Result<EventLoopOutcome>>>,
     /// State of each thread's network, if it is observed.
     pub watches: Vec<Arc<Watch>>,
     /// The threads end when this is closed.
@@ -49,15 +51,15 @@ impl Threads {
     }
 
     /// Stops the threads that still run, and returns the results of all.
-    pub fn end(self) -> Result<Vec<Driven>, Error> {
+    pub fn end(self) -> Result<Vec<EventLoopOutcome>, Error> {
         drop(self.stop);
-        let ended = self.running.into_iter().map(JoinHandle::join);
-        let ended = ended.map(|thread| match thread {
+        let results = self.running.into_iter().map(JoinHandle::join);
+        let results = results.map(|thread| match thread {
             Ok(driven) => {
                 driven.map_err(|error| Error::Failed(format!("a device of the network failed: {error}")))
             }
             Err(_) => Err(Error::Failed("the network failed; please report it".to_owned())),
         });
-        ended.collect()
+        results.collect()
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn run_document(result: &RunResult, scenario: Scenario) -> Document {
     let header = Header {
         tool_version: version().to_owned(),
         scenario,
-        duration: result.ended.since(thalweg_proto::units::Time::ZERO),
+        duration: result.end_time.since(thalweg_proto::units::Time::ZERO),
         warmup: result.warmup,
         seeds: vec![result.seed],
         margin: MARGIN,
@@ -124,8 +124,8 @@ fn fidelity_text(fidelity: &Fidelity, counts: &Counts) -> String {
     if counts.waited > 0 {
         let _ = write!(text, "\n  delayed acknowledgements: {}", counts.waited);
     }
-    if counts.held > 0 {
-        let _ = write!(text, "\n  gates queued {} packets", counts.held);
+    if counts.held_at_gates > 0 {
+        let _ = write!(text, "\n  gates queued {} packets", counts.held_at_gates);
     }
     if counts.gate_drops > 0 {
         let _ = write!(text, ", and dropped {} for lack of space", counts.gate_drops);
@@ -161,7 +161,7 @@ fn fidelity_json(fidelity: &Fidelity) -> Value {
     serde_json::json!({
         "valid": why.is_empty(),
         "why_not": why,
-        "late": times(&fidelity.late),
+        "late": times(&fidelity.lateness),
         "unseen": times(&fidelity.unseen),
         "max_burst_in_packets": fidelity.max_received_batch,
         "max_burst_out_packets": fidelity.burst,

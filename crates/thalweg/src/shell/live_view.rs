@@ -23,13 +23,13 @@ const MIN_ROWS: u16 = 12;
 const MAX_LINES: usize = 10;
 
 /// Control sequence that removes the view of another process, for instance after it was killed.
-pub const AWAY: &str = "\u{1b}7\u{1b}[r\u{1b}8";
+pub const REMOVE_VIEW: &str = "\u{1b}7\u{1b}[r\u{1b}8";
 
 /// The live view.
 pub struct LiveView {
     /// Observed state, one per thread.
     watches: Vec<Arc<Watch>>,
-    before: View,
+    previous_view: View,
     style: Style,
     next: Instant,
     /// Time since which the terminal is in line mode.
@@ -48,7 +48,7 @@ impl LiveView {
     pub fn new(watches: Vec<Arc<Watch>>, console: &Console) -> Self {
         let style = Style { colour: false, ..console.style };
         let next = Instant::now() + UPDATE_INTERVAL;
-        Self { watches, before: View::default(), style, next, since: None, panel: Panel::default() }
+        Self { watches, previous_view: View::default(), style, next, since: None, panel: Panel::default() }
     }
 
     /// Updates the view if it is due; returns the time of the next update.
@@ -68,9 +68,9 @@ impl LiveView {
                 let view = View::from_threads(self.watches.iter().map(|watch| watch.view()));
                 let max = MAX_LINES.min(usize::from(rows) / 3);
                 let columns = usize::from(columns.max(40));
-                let lines = view_lines(&self.before, &view, max, Style { columns, ..self.style });
-                if view.at > self.before.at {
-                    self.before = view;
+                let lines = view_lines(&self.previous_view, &view, max, Style { columns, ..self.style });
+                if view.at > self.previous_view.at {
+                    self.previous_view = view;
                 }
                 self.panel.draw(rows, columns, &lines)
             }
@@ -114,7 +114,7 @@ fn view_lines(before: &View, now: &View, max: usize, style: Style) -> Vec<String
             // Escape the name before the table shortens it to the available columns.
             let name = one_line(&line.name);
             let [waiting, lost, marks] =
-                [line.now.waiting, line.now.lost, line.now.marks].map(|count| count.to_string());
+                [line.now.queued_packets, line.now.lost, line.now.marks].map(|count| count.to_string());
             (share, [name, format_rate(bps), used, waiting, lost, marks])
         })
         .collect();
@@ -127,7 +127,7 @@ fn view_lines(before: &View, now: &View, max: usize, style: Style) -> Vec<String
     let head = format!(
         "{:.0} s; {} late",
         now.at.since(Default::default()).as_secs_f64(),
-        format_seconds(now.late.as_secs_f64())
+        format_seconds(now.lateness.as_secs_f64())
     );
     let mut table = Table::new([
         (head.as_str(), Align::Left),
@@ -151,7 +151,7 @@ fn view_lines(before: &View, now: &View, max: usize, style: Style) -> Vec<String
 #[derive(Debug, Default)]
 struct Panel {
     /// Number of rows of the terminal and of the panel, while it is shown.
-    shown: Option<(u16, u16)>,
+    shown_rows: Option<(u16, u16)>,
 }
 
 impl Panel {
@@ -163,15 +163,15 @@ impl Panel {
         let max = rows - 2;
         let wanted = u16::try_from(lines.len()).unwrap_or(max).min(max);
         // The panel does not shrink, to keep the lines in place.
-        let height = self.shown.map_or(wanted, |(_, shown)| shown.max(wanted));
+        let height = self.shown_rows.map_or(wanted, |(_, shown)| shown.max(wanted));
         let mut text = String::new();
-        if self.shown != Some((rows, height)) {
+        if self.shown_rows != Some((rows, height)) {
             text += &self.leave(true);
             let above = rows - height;
             // Make room below the cursor, restrict scrolling to the region above, and restore the cursor.
             let line_feeds = "\u{1b}D".repeat(height.into());
             let _ = write!(text, "{line_feeds}\u{1b}[{height}A\u{1b}7\u{1b}[1;{above}r\u{1b}8");
-            self.shown = Some((rows, height));
+            self.shown_rows = Some((rows, height));
         }
         text += "\u{1b}7";
         for number in 0..height {
@@ -184,7 +184,7 @@ impl Panel {
 
     /// Returns the control sequence that restores scrolling of the whole terminal, and erases the lines if `clears`.
     fn leave(&mut self, clears: bool) -> String {
-        let Some((rows, height)) = self.shown.take() else { return String::new() };
+        let Some((rows, height)) = self.shown_rows.take() else { return String::new() };
         let clear = if clears { format!("\u{1b}[{};1H\u{1b}[J", rows - height + 1) } else { String::new() };
         format!("\u{1b}7\u{1b}[r{clear}\u{1b}8")
     }
@@ -203,12 +203,12 @@ mod tests {
         let line = |&(name, bytes, waiting): &(&str, u64, u64)| LinkDirectionState {
             name: name.to_owned(),
             at: Time::ZERO + Duration::from_millis(millis),
-            now: LinkStatus { rate, bytes, waiting, lost: 3, marks: 0 },
+            now: LinkStatus { rate, bytes, queued_packets: waiting, lost: 3, marks: 0 },
         };
         View {
             at: Time::ZERO + Duration::from_millis(millis),
             lines: lines.iter().map(line).collect(),
-            late: Duration::ZERO,
+            lateness: Duration::ZERO,
         }
     }
 

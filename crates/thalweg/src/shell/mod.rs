@@ -154,7 +154,7 @@ struct Network {
     loaded: LoadedScenario,
     plan: Plan,
     /// Node that runs the command.
-    at: usize,
+    command_node: usize,
     /// The scenario's own flows, if they are carried.
     traffic: Option<TrafficOption>,
     /// Always report a host that falls behind.
@@ -191,7 +191,7 @@ impl Network {
             }
             _ => None,
         };
-        Ok(Self { source, loaded, plan, at, traffic, is_measured: true })
+        Ok(Self { source, loaded, plan, command_node: at, traffic, is_measured: true })
     }
 }
 

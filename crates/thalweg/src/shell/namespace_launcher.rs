@@ -60,7 +60,7 @@ pub fn relaunch_in_namespaces(
     let status = signals.wait_for(child, console)?;
     drop(alive);
     if status.signal().is_some() && live_view::is_wanted(console) {
-        eprint!("{}", live_view::AWAY);
+        eprint!("{}", live_view::REMOVE_VIEW);
     }
     match exit_code(status) {
         0 => Ok(()),

@@ -166,12 +166,12 @@ impl Commands<'_> {
         }
         let (command_text, command) = self.command();
         self.print_surroundings(&command_text, console);
-        self.start(self.network.at, &command_text, command)?;
+        self.start(self.network.command_node, &command_text, command)?;
         let main = self.running.len() - 1;
         let mut interrupts = 0;
         loop {
             reap_processes(&mut self.running);
-            if let Some(status) = self.running[main].ended {
+            if let Some(status) = self.running[main].exit_status {
                 self.report_failures(main, console);
                 return Ok(exit_code(status));
             }
@@ -212,14 +212,14 @@ impl Commands<'_> {
         }
         command.env_remove(INSIDE_VARIABLE).env("THALWEG_NODE", &self.network.plan.nodes[node].name);
         let child = command.spawn().map_err(|error| cannot_start(what, &error))?;
-        self.running.push(RunningCommand { what: what.to_owned(), id: child.id(), ended: None });
+        self.running.push(RunningCommand { what: what.to_owned(), id: child.id(), exit_status: None });
         Ok(())
     }
 
     /// Prints the node and its surroundings for an interactive user.
     fn print_surroundings(&self, command_text: &str, console: &Console) {
         if self.arguments.command.is_empty() && std::io::stdin().is_terminal() {
-            let node = &self.network.plan.nodes[self.network.at];
+            let node = &self.network.plan.nodes[self.network.command_node];
             let others = self.network.plan.nodes.iter().filter(|other| other.name != node.name);
             let others: Vec<String> =
                 others.take(20).map(|node| format!("{} ({})", node.name, node.addresses[0])).collect();
@@ -235,7 +235,7 @@ impl Commands<'_> {
     /// Reports the commands of `--run` that failed before the main command had ended.
     fn report_failures(&self, main: usize, console: &Console) {
         for other in &self.running[..main] {
-            if let Some(status) = other.ended.filter(|status| !status.success()) {
+            if let Some(status) = other.exit_status.filter(|status| !status.success()) {
                 console.report_problem(&format!("`{}` failed: {status}", other.what));
             }
         }

@@ -5,7 +5,7 @@ use crate::console_output::Error;
 use crate::kernel_schemes::is_kernel;
 use crate::run_and_compare::SchemeOptions;
 use serde_json::{Value, json};
-use thalweg_catalog::{Compared, Environment, PathHints, Registry, environment_differences};
+use thalweg_catalog::{ComparedScheme, Environment, PathHints, Registry, environment_differences};
 use thalweg_net::flow::SchemeError;
 use thalweg_report::output::{Remedy, differing_defaults_warning};
 use thalweg_report::results::{DifferingDefault, differing_defaults};
@@ -21,7 +21,7 @@ struct RowDifference {
 
 /// Differences between the rows.
 #[derive(Clone, Debug)]
-pub(super) struct Likeness {
+pub(super) struct RowDifferences {
     simulated: Vec<DifferingDefault>,
     live: Vec<DifferingDefault>,
     rows: Vec<RowDifference>,
@@ -29,7 +29,7 @@ pub(super) struct Likeness {
     kernel: Vec<String>,
 }
 
-impl Likeness {
+impl RowDifferences {
     /// Compares the options of these schemes. Live flows have those of the scheme's name alone, and live defaults.
     pub fn new(names: &[String], options: &SchemeOptions, registry: &Registry) -> Result<Self, Error> {
         let (kernel, ours): (Vec<String>, Vec<String>) =
@@ -61,7 +61,13 @@ impl Likeness {
         let compared: Vec<_> = ours
             .iter()
             .zip(&live)
-            .map(|(name, (description, values))| Compared { name, description, values, pauses, reorders })
+            .map(|(name, (description, values))| ComparedScheme {
+                name,
+                description,
+                values,
+                pauses,
+                reorders,
+            })
             .collect();
         Ok(Self {
             simulated: options.unlike_defaults.clone(),
@@ -139,14 +145,14 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    fn likeness(names: &[&str], sets: &[&str]) -> Likeness {
+    fn likeness(names: &[&str], sets: &[&str]) -> RowDifferences {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let registry = Arc::new(Registry::default());
         let ours: Vec<String> = names.iter().filter(|name| !is_kernel(name)).cloned().collect();
         let source = Source::find(Path::new("dumbbell")).unwrap();
         let (_, _, options) = load_with_schemes(&source, &sets, &ours, &[], &registry).unwrap();
-        Likeness::new(&names, &options, &registry).unwrap()
+        RowDifferences::new(&names, &options, &registry).unwrap()
     }
 
     #[test]
@@ -168,7 +174,7 @@ mod tests {
 
     #[test]
     fn options_in_names_make_rows_alike_and_those_of_the_scenario_do_not() {
-        let of_rack = |found: &Likeness| found.rows.iter().any(|row| row.option == "rack");
+        let of_rack = |found: &RowDifferences| found.rows.iter().any(|row| row.option == "rack");
         assert!(!of_rack(&likeness(&["cubic:rack=true"], &[])));
         // An override of the scenario reaches simulated flows alone.
         assert!(of_rack(&likeness(&["bbr"], &["defaults.scheme.rack=false"])));

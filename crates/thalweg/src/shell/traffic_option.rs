@@ -145,7 +145,7 @@ fn flow_document(flow: &CarriedFlow) -> Value {
         |of: &dyn Fn(&(Duration, Sample)) -> Value| -> Vec<Value> { flow.samples.iter().map(of).collect() };
     json!({
         "name": flow.name,
-        "by": flow.by,
+        "by": flow.transport,
         "goodput_bps": flow.goodput_bps(),
         "retransmissions": flow.retransmissions(),
         "mean_window_packets": flow.mean(|sample| sample.window),

@@ -19,13 +19,13 @@ pub struct ApprovalPrompt<'a> {
     /// Typed lines, once a prompt was shown; the channel closes with the input.
     lines: Option<Receiver<String>>,
     /// Time of the last prompt.
-    shown: Option<Instant>,
+    last_prompt: Option<Instant>,
 }
 
 impl<'a> ApprovalPrompt<'a> {
     /// Creates a prompt that was not shown yet.
     pub fn new(console: &'a Console) -> Self {
-        Self { console, lines: None, shown: None }
+        Self { console, lines: None, last_prompt: None }
     }
 }
 
@@ -35,13 +35,15 @@ impl Approver for ApprovalPrompt<'_> {
         // These lines were typed before the prompt.
         while lines.try_recv().is_ok() {}
         print_prompt(&prompt_text(request));
-        self.shown = Some(now);
+        self.last_prompt = Some(now);
     }
 
     fn answer(&mut self, now: Instant) -> Option<Option<Approval>> {
         let line = match self.lines.as_ref()?.try_recv() {
             Ok(_)
-                if self.shown.is_some_and(|shown| now.saturating_duration_since(shown) < MIN_PROMPT_AGE) =>
+                if self
+                    .last_prompt
+                    .is_some_and(|shown| now.saturating_duration_since(shown) < MIN_PROMPT_AGE) =>
             {
                 None
             }

@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// served before that.
 const MAX_CLIENTS: usize = 64;
 /// Pause after a failure of the listener, for instance when file descriptors run out.
-const RETRY: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// One connection, until its response is sent.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ fn accept_clients(listener: &TcpListener, timeout: Duration, clients: &mut VecDe
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
             Err(_) => {
-                std::thread::sleep(RETRY);
+                std::thread::sleep(RETRY_PAUSE);
                 return;
             }
         }

@@ -41,18 +41,18 @@ fn bind_socket(address: SocketAddr, endpoint: EndpointConfig, threads: usize) ->
 }
 
 /// A stream on loan to another owner; its release can be awaited.
-struct Lent<S> {
+struct LentStream<S> {
     stream: S,
     /// After the stream: fields are dropped in order.
     _held: Sender<()>,
 }
 
-/// Handle that waits for the release of a [`Lent`] stream.
+/// Handle that waits for the release of a [`LentStream`] stream.
 struct Return(Receiver<()>);
 
-fn lend_stream<S>(stream: S) -> (Lent<S>, Return) {
+fn lend_stream<S>(stream: S) -> (LentStream<S>, Return) {
     let (held, returned) = channel();
-    (Lent { stream, _held: held }, Return(returned))
+    (LentStream { stream, _held: held }, Return(returned))
 }
 
 impl Return {
@@ -62,13 +62,13 @@ impl Return {
     }
 }
 
-impl<S: std::io::Read> std::io::Read for Lent<S> {
+impl<S: std::io::Read> std::io::Read for LentStream<S> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         self.stream.read(into)
     }
 }
 
-impl<S: std::io::Write> std::io::Write for Lent<S> {
+impl<S: std::io::Write> std::io::Write for LentStream<S> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.stream.write(bytes)
     }

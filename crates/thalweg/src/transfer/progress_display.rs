@@ -22,16 +22,16 @@ use thalweg_proto::units::{Bytes, Rate};
 use thalweg_report::output::{self, format_count};
 
 /// Update interval of the progress bar.
-const INTERVAL: Duration = Duration::from_millis(200);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 /// Number of intervals over which the displayed rate is averaged.
-const RECENT: usize = 15;
+const RATE_INTERVALS: usize = 15;
 
 /// Default terminal width, in columns.
 const COLUMNS: u16 = 80;
 
 /// Monitors a transfer: shows its progress, and closes its connection on Ctrl-C.
 pub struct Meter {
-    over: Arc<AtomicBool>,
+    has_ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -42,7 +42,7 @@ pub struct MeterInputs {
     /// Connection of the transfer.
     pub connection: Connection,
     /// The transfer's entry in the metrics, if enabled.
-    pub counted: Option<CountedTransfer>,
+    pub metrics_entry: Option<CountedTransfer>,
     /// Pacing state, if this endpoint sends files.
     pub pace: Option<Pace>,
     /// Advisor that observes the path, and the scheme, if this endpoint sends files.
@@ -62,19 +62,19 @@ impl Meter {
         let is_drawn = is_shown && !console.is_quiet();
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
-        let over = Arc::new(AtomicBool::new(false));
-        let ended = Arc::clone(&over);
-        let watch = move || watched.watch(&bar, &ended);
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let watched_end = Arc::clone(&has_ended);
+        let watch = move || watched.watch(&bar, &watched_end);
         // Without the thread the transfer runs without a display.
         let thread = std::thread::Builder::new().name("transfer-meter".to_owned()).spawn(watch).ok();
-        Self { over, thread }
+        Self { has_ended, thread }
     }
 }
 
 impl Drop for Meter {
     /// Removes the progress bar.
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.has_ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();
@@ -104,7 +104,7 @@ impl MeterInputs {
                 break;
             }
             recent.push_back((now, bytes.get()));
-            if recent.len() > RECENT {
+            if recent.len() > RATE_INTERVALS {
                 recent.pop_front();
             }
             let rate = recent.front().map_or(Rate::ZERO, |(then, before)| {
@@ -124,14 +124,14 @@ impl MeterInputs {
                 }
             }
             self.count();
-            std::thread::park_timeout(INTERVAL);
+            std::thread::park_timeout(UPDATE_INTERVAL);
         }
         self.count();
         bar.finish_and_clear();
     }
 
     fn count(&self) {
-        if let Some(counted) = &self.counted {
+        if let Some(counted) = &self.metrics_entry {
             counted.update(self.connection.stats(), &self.progress);
         }
     }
@@ -149,7 +149,7 @@ impl MeterInputs {
             rate: (!self.progress.is_awaiting_approval()).then_some(rate),
             state: limiting_factor(&self.progress, &stats, self.pace.as_ref()),
             rtt: stats.rtt(),
-            again: (self.pace.is_some() && sender.sent > 0)
+            retransmitted_share: (self.pace.is_some() && sender.sent > 0)
                 .then(|| sender.retransmissions as f64 / sender.sent as f64),
         };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
@@ -202,7 +202,7 @@ struct Line {
     state: Option<[String; 2]>,
     rtt: Option<thalweg_proto::units::Duration>,
     /// Share of retransmitted packets, at a sender.
-    again: Option<f64>,
+    retransmitted_share: Option<f64>,
 }
 
 /// Parts that are omitted one after the other if the terminal is too narrow.
@@ -284,7 +284,7 @@ impl Line {
         }
         let rtt = self.rtt.filter(|_| omission < Omission::NoRtt);
         parts.extend(rtt.map(|rtt| format!("RTT {:.1} ms", rtt.as_millis_f64())));
-        if let Some(again) = self.again.filter(|_| omission < Omission::NoAgain) {
+        if let Some(again) = self.retransmitted_share.filter(|_| omission < Omission::NoAgain) {
             let word = if omission < Omission::ShortAgain { "sent again" } else { "again" };
             parts.push(format!("{:.1} % {word}", 100.0 * again));
         }
@@ -306,11 +306,11 @@ impl Line {
 }
 
 /// Width of the bar, in columns.
-const BAR: usize = 20;
+const BAR_COLUMNS: usize = 20;
 
 fn progress_bar(share: f64) -> String {
-    let full = (share * BAR as f64) as usize;
-    format!("{}{}", "=".repeat(full.min(BAR)), "-".repeat(BAR - full.min(BAR)))
+    let full = (share * BAR_COLUMNS as f64) as usize;
+    format!("{}{}", "=".repeat(full.min(BAR_COLUMNS)), "-".repeat(BAR_COLUMNS - full.min(BAR_COLUMNS)))
 }
 
 /// Returns the end of a path, its most specific part.
@@ -338,7 +338,7 @@ mod tests {
             rate: Some("41.06 Mbit/s".parse().unwrap()),
             state: Some(["limited by congestion-window".to_owned(), "congestion-window".to_owned()]),
             rtt: Some(thalweg_proto::units::Duration::from_millis(100)),
-            again: Some(0.012),
+            retransmitted_share: Some(0.012),
         }
     }
 
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn unknown_values_are_not_shown() {
-        let line = Line { total: None, state: None, rtt: None, again: None, ..line() };
+        let line = Line { total: None, state: None, rtt: None, retransmitted_share: None, ..line() };
         assert!(line.fit(77).ends_with("12 files, 41.20 MB, 41.06 Mbit/s"), "{}", line.fit(77));
         let empty = Line { total: Some(Total { files: 1, bytes: Bytes::ZERO }), bytes: Bytes::ZERO, ..line };
         assert!(empty.fit(77).contains("100%"));

@@ -27,10 +27,10 @@ pub struct Metrics(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    begun: u64,
-    open: BTreeMap<u64, Sample>,
+    begun_transfers: u64,
+    open_transfers: BTreeMap<u64, Sample>,
     /// Totals of ended transfers.
-    ended: Sample,
+    ended_totals: Sample,
     endpoint: EndpointStats,
     /// Number of ended transfers, by result.
     results: BTreeMap<&'static str, u64>,
@@ -42,7 +42,7 @@ struct State {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     stats: SessionStats,
-    moved: u64,
+    bytes_moved: u64,
 }
 
 /// A counted transfer; dropping it counts it as ended.
@@ -70,9 +70,9 @@ impl Metrics {
     /// Counts one more transfer.
     pub fn count(self: &Arc<Self>) -> CountedTransfer {
         let mut state = self.lock();
-        state.begun += 1;
-        let number = state.begun;
-        state.open.insert(number, Sample::default());
+        state.begun_transfers += 1;
+        let number = state.begun_transfers;
+        state.open_transfers.insert(number, Sample::default());
         CountedTransfer { metrics: Arc::clone(self), number }
     }
 
@@ -109,16 +109,16 @@ impl Metrics {
 impl CountedTransfer {
     /// Updates the counters of the transfer.
     pub fn update(&self, stats: SessionStats, progress: &Progress) {
-        let sample = Sample { stats, moved: progress.moved().get() };
-        self.metrics.lock().open.insert(self.number, sample);
+        let sample = Sample { stats, bytes_moved: progress.moved().get() };
+        self.metrics.lock().open_transfers.insert(self.number, sample);
     }
 }
 
 impl Drop for CountedTransfer {
     fn drop(&mut self) {
         let mut state = self.metrics.lock();
-        if let Some(sample) = state.open.remove(&self.number) {
-            state.ended = state.ended.and(&sample);
+        if let Some(sample) = state.open_transfers.remove(&self.number) {
+            state.ended_totals = state.ended_totals.and(&sample);
         }
     }
 }
@@ -127,18 +127,18 @@ impl Sample {
     /// Returns the sum of all counters of two samples.
     fn and(mut self, other: &Self) -> Self {
         self.stats = self.stats.and(&other.stats);
-        self.moved += other.moved;
+        self.bytes_moved += other.bytes_moved;
         self
     }
 }
 
 impl State {
     fn text(&self) -> String {
-        let all = self.open.values().fold(self.ended, Sample::and);
+        let all = self.open_transfers.values().fold(self.ended_totals, Sample::and);
         let of_server = [
-            ("transfers_total", "counter", "Transfers begun.", self.begun),
-            ("transfers_open", "gauge", "Open transfers.", self.open.len() as u64),
-            ("transferred_bytes_total", "counter", "Bytes of files moved.", all.moved),
+            ("transfers_total", "counter", "Transfers begun.", self.begun_transfers),
+            ("transfers_open", "gauge", "Open transfers.", self.open_transfers.len() as u64),
+            ("transferred_bytes_total", "counter", "Bytes of files moved.", all.bytes_moved),
             ("handshakes_total", "counter", "Handshakes begun by clients.", self.endpoint.handshakes),
             (
                 "handshakes_dropped_total",
@@ -186,12 +186,12 @@ impl State {
         text.push_str("# HELP thalweg_ecn Open transfers, by ECN state.\n");
         text.push_str("# TYPE thalweg_ecn gauge\n");
         for ecn in EcnState::ALL {
-            let count = self.open.values().filter(|sample| sample.stats.ecn == ecn).count();
+            let count = self.open_transfers.values().filter(|sample| sample.stats.ecn == ecn).count();
             let _ = writeln!(text, "thalweg_ecn{{state=\"{}\"}} {count}", ecn.name());
         }
         text.push_str("# HELP thalweg_rtt_seconds Round-trip time of an open transfer.\n");
         text.push_str("# TYPE thalweg_rtt_seconds gauge\n");
-        for (number, sample) in &self.open {
+        for (number, sample) in &self.open_transfers {
             if let Some(rtt) = sample.stats.rtt() {
                 let _ = writeln!(text, "thalweg_rtt_seconds{{transfer=\"{number}\"}} {}", rtt.as_secs_f64());
             }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 /// Burst size of individual reports.
-const BURST: u32 = 20;
+const REPORT_BURST: u32 = 20;
 /// Interval at which the burst allowance refills by one.
 const REFILL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum line length, in bytes; longer lines are cut in the middle.
@@ -13,7 +13,7 @@ const MAX_LINE_BYTES: usize = 400;
 /// Allowance of individual reports, and the number of suppressed ones.
 #[derive(Debug)]
 pub struct FailureLog {
-    left: u32,
+    reports_left: u32,
     since: Instant,
     unreported: u64,
 }
@@ -21,23 +21,24 @@ pub struct FailureLog {
 impl FailureLog {
     /// Creates a full allowance.
     pub fn new(now: Instant) -> Self {
-        Self { left: BURST, since: now, unreported: 0 }
+        Self { reports_left: REPORT_BURST, since: now, unreported: 0 }
     }
 
     /// Returns the log lines for the failures of a transfer of `peer`.
     pub fn lines(&mut self, now: Instant, peer: &str, failures: &[String]) -> Vec<String> {
         let refills = now.saturating_duration_since(self.since).as_millis() / REFILL_INTERVAL.as_millis();
-        self.left = BURST.min(self.left.saturating_add(u32::try_from(refills).unwrap_or(BURST)));
+        self.reports_left = REPORT_BURST
+            .min(self.reports_left.saturating_add(u32::try_from(refills).unwrap_or(REPORT_BURST)));
         if refills > 0 {
             self.since = now;
         }
         let mut lines = Vec::new();
         for failure in failures {
-            if self.left == 0 {
+            if self.reports_left == 0 {
                 self.unreported += 1;
                 continue;
             }
-            self.left -= 1;
+            self.reports_left -= 1;
             if self.unreported > 0 {
                 lines.push(format!("{} more failures were not logged", std::mem::take(&mut self.unreported)));
             }

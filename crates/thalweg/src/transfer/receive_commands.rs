@@ -48,12 +48,12 @@ fn receive_once(arguments: &RecvArguments, console: &Console) -> Result<SummaryI
         if let Some(end) = receiver.poll_end() {
             return Ok(end);
         }
-        if let Some(why) = receiver.listener.close_reason().filter(|_| receiver.open.is_none()) {
+        if let Some(why) = receiver.listener.close_reason().filter(|_| receiver.open_transfer.is_none()) {
             return Err(Error::Failed(format!("{why}; nothing was received")).into());
         }
         if receiver.listener.is_stopped() {
             receiver.scheduler.end();
-            if receiver.open.is_none() {
+            if receiver.open_transfer.is_none() {
                 let why = "interrupted before anything was received";
                 return receiver.lost.ok_or_else(|| Error::Lost(why.to_owned()).into());
             }
@@ -70,7 +70,7 @@ struct Receiver<'a> {
     listener: SenderListener<'a>,
     claims: Claims,
     scheduler: TransferScheduler,
-    open: Option<OpenTransfer>,
+    open_transfer: Option<OpenTransfer>,
     /// Outcome of the last interrupted transfer.
     lost: Option<SummaryInputs>,
     /// A sender that arrived during the transfer.
@@ -93,7 +93,7 @@ impl<'a> Receiver<'a> {
             listener,
             claims: Claims::default(),
             scheduler: TransferScheduler::default(),
-            open: None,
+            open_transfer: None,
             lost: None,
             duplicate: None,
         })
@@ -101,11 +101,11 @@ impl<'a> Receiver<'a> {
 
     /// Returns the sender if it can begin; otherwise lets it wait for the transfer in progress, or turns it away.
     fn queue(&mut self, sender: AdmittedSender) -> Option<AdmittedSender> {
-        if self.open.is_none() && self.duplicate.is_none() {
+        if self.open_transfer.is_none() && self.duplicate.is_none() {
             return Some(sender);
         }
         let connection = &sender.connection;
-        match &self.open {
+        match &self.open_transfer {
             // A stream to standard output cannot be restarted.
             Some(_) if self.is_output => connection.close(code::BUSY, "another transfer is being received"),
             Some(open) if self.duplicate.is_none() => {
@@ -119,7 +119,7 @@ impl<'a> Receiver<'a> {
 
     /// Closes the connection of a sender that was removed from the list.
     fn end_if_removed(&mut self) {
-        if let Some(open) = self.open.as_ref().filter(|_| self.listener.has_changed())
+        if let Some(open) = self.open_transfer.as_ref().filter(|_| self.listener.has_changed())
             && !self.listener.is_admitted(&open.connection.peer())
         {
             open.connection.close(code::UNAUTHORIZED, REMOVED_SENDER_REASON);
@@ -129,10 +129,10 @@ impl<'a> Receiver<'a> {
     /// Returns the waiting sender once it takes over from the earlier one.
     fn poll_duplicate(&mut self) -> Option<AdmittedSender> {
         // An earlier connection has closed: its outcome follows shortly, and may complete the transfer.
-        let is_ending = self.open.as_ref().is_some_and(|open| open.connection.closed().is_some());
+        let is_ending = self.open_transfer.as_ref().is_some_and(|open| open.connection.closed().is_some());
         match self.duplicate.as_mut().filter(|_| !is_ending)?.poll(Instant::now()) {
             Turn::Enter(sender) => {
-                (self.duplicate, self.open) = (None, None);
+                (self.duplicate, self.open_transfer) = (None, None);
                 return Some(sender);
             }
             Turn::Gone => self.duplicate = None,
@@ -157,20 +157,21 @@ impl<'a> Receiver<'a> {
                 sender_destination(folder, &self.arguments.common, &self.claims, &key).map_err(open_error)?;
             Target::Folder(if self.arguments.hidden { target.with_hidden() } else { target })
         };
-        let (ended, ends) = channel();
-        self.open = Some(OpenTransfer { connection: sender.connection.another(), ends });
+        let (outcome_sender, ends) = channel();
+        self.open_transfer = Some(OpenTransfer { connection: sender.connection.another(), ends });
         let peer = self.listener.name(&key, &sender.connection);
         let counted = self.listener.metrics.as_ref().map(Metrics::count);
         let (scheduler, stop) = (self.scheduler.clone(), Arc::clone(&self.listener.stop));
-        let session = Session { sender, target, scheduler, peer, command: "recv", counted, stop };
-        session.begin(self.console, &ended, true);
+        let session =
+            Session { sender, target, scheduler, peer, command: "recv", metrics_entry: counted, stop };
+        session.begin(self.console, &outcome_sender, true);
         Ok(())
     }
 
     /// Returns the outcome if the transfer has ended for good.
     fn poll_end(&mut self) -> Option<SummaryInputs> {
-        let (end, closed) = self.open.as_ref().and_then(OpenTransfer::end)?;
-        self.open = None;
+        let (end, closed) = self.open_transfer.as_ref().and_then(OpenTransfer::end)?;
+        self.open_transfer = None;
         let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
         let report = &end.outcome.report;
         let has_begun = *report != Report::default();
@@ -179,7 +180,7 @@ impl<'a> Receiver<'a> {
         }
         // A peer that closes the connection has given up and does not reconnect.
         let has_given_up = matches!(closed, Some(CloseReason::Peer { code, .. }) if code == TRANSFER_ENDED_CODE || has_begun);
-        let goes_on = !self.is_output && report.cut.is_none() && !has_given_up;
+        let goes_on = !self.is_output && report.unresumable.is_none() && !has_given_up;
         if is_lost && goes_on && !self.listener.is_stopped() {
             let who = if has_begun { "it to come back" } else { "a sender" };
             self.console.inform(&format!(
@@ -249,7 +250,7 @@ struct Server<'a> {
     quotas: Quotas,
     total: Option<TotalQuota>,
     /// Outcomes of transfers.
-    ended: Sender<SummaryInputs>,
+    outcome_sender: Sender<SummaryInputs>,
     ends: mpsc::Receiver<SummaryInputs>,
     failures: FailureLog,
 }
@@ -264,7 +265,7 @@ impl<'a> Server<'a> {
             console,
             reload_flag_on_sighup()?,
         )?;
-        let (ended, ends) = channel();
+        let (outcome_sender, ends) = channel();
         let slots = usize::try_from(arguments.transfers.get()).unwrap_or(usize::MAX);
         Ok(Self {
             arguments,
@@ -276,7 +277,7 @@ impl<'a> Server<'a> {
             limits: Limits { bytes: arguments.quota, entries: arguments.files.get() },
             quotas: Quotas::default(),
             total: total_quota(arguments)?,
-            ended,
+            outcome_sender,
             ends,
             failures: FailureLog::new(Instant::now()),
         })
@@ -326,8 +327,9 @@ impl<'a> Server<'a> {
         let scheduler =
             if is_wanted { self.scheduler.clone() } else { self.scheduler.with_equal_priorities() };
         let watch = sender.connection.another();
-        let session = Session { sender, target, scheduler, peer, command: "serve", counted, stop };
-        let progress = session.begin(self.console, &self.ended, false);
+        let session =
+            Session { sender, target, scheduler, peer, command: "serve", metrics_entry: counted, stop };
+        let progress = session.begin(self.console, &self.outcome_sender, false);
         self.slots.enter(Instant::now(), watch, (key, is_wanted), &progress);
     }
 
@@ -432,21 +434,26 @@ struct Session {
     scheduler: TransferScheduler,
     peer: String,
     command: &'static str,
-    counted: Option<CountedTransfer>,
+    metrics_entry: Option<CountedTransfer>,
     stop: Arc<AtomicBool>,
 }
 
 impl Session {
-    /// Receives in a new thread, which sends the outcome to `ended`. Returns the progress.
-    fn begin(self, console: &Console, ended: &Sender<SummaryInputs>, is_shown: bool) -> Arc<Progress> {
+    /// Receives in a new thread, which sends the outcome to `outcome_sender`. Returns the progress.
+    fn begin(
+        self,
+        console: &Console,
+        outcome_sender: &Sender<SummaryInputs>,
+        is_shown: bool,
+    ) -> Arc<Progress> {
         let progress = Arc::new(Progress::new());
         let returned = Arc::clone(&progress);
-        let Self { sender, target, scheduler, peer, command, counted, stop } = self;
+        let Self { sender, target, scheduler, peer, command, metrics_entry: counted, stop } = self;
         let (watch, key) = (sender.connection.another(), sender.key);
         let meter_inputs = MeterInputs {
             progress: Arc::clone(&progress),
             connection: watch.another(),
-            counted,
+            metrics_entry: counted,
             pace: None,
             advisor: None,
             stop,
@@ -454,7 +461,7 @@ impl Session {
         };
         let stop = Arc::clone(&meter_inputs.stop);
         let meter = Meter::begin(meter_inputs, console, is_shown);
-        let (thread_ended, error_peer) = (ended.clone(), peer.clone());
+        let (thread_ended, error_peer) = (outcome_sender.clone(), peer.clone());
         let begun = Instant::now();
         let receive = move || {
             let (to_peer, mut from_peer) = sender.enter();
@@ -507,7 +514,7 @@ impl Session {
                 scheme: None,
                 advice: None,
             };
-            let _ = ended.send(inputs);
+            let _ = outcome_sender.send(inputs);
         }
         returned
     }

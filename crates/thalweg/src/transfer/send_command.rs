@@ -33,7 +33,7 @@ use thalweg_net::transfer::{
 };
 
 /// Initial and maximum delay before a reconnect.
-const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+const RECONNECT_DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 /// The data to send.
 enum SentData {
@@ -47,8 +47,8 @@ pub fn run_send(arguments: &SendArguments, console: &Console) -> CommandResult {
         Ok(record) => record,
         Err(error) => return EarlyFailure::from(error).report("send", console, arguments.json),
     };
-    let ended = send_once(arguments, console, record.as_ref().map(Record::recorder));
-    let done = match ended {
+    let send_result = send_once(arguments, console, record.as_ref().map(Record::recorder));
+    let done = match send_result {
         Ok(facts) => Summary::new(facts, arguments.accept_loss).report(console, arguments.json),
         Err(stopped) => stopped.report("send", console, arguments.json),
     };
@@ -102,7 +102,7 @@ fn send_once(
     };
     let begun = Instant::now();
     let mut earlier = Report::default();
-    let mut pause = PAUSE[0];
+    let mut pause = RECONNECT_DELAYS[0];
     let mut connections = 0;
     loop {
         connections += 1;
@@ -112,8 +112,8 @@ fn send_once(
         let why = match attempt {
             Ok((outcome, stats, ended)) => match outcome.result {
                 Err(transfer::Error::Interrupted(error)) if goes_on => {
-                    if outcome.report.moved.get() > 0 {
-                        pause = PAUSE[0];
+                    if outcome.report.bytes_moved.get() > 0 {
+                        pause = RECONNECT_DELAYS[0];
                     }
                     add_earlier_report(&mut earlier, &outcome.report);
                     error.to_string()
@@ -146,7 +146,7 @@ fn send_once(
         while Instant::now() < until && !sender.stop.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(50));
         }
-        pause = (2 * pause).min(PAUSE[1]);
+        pause = (2 * pause).min(RECONNECT_DELAYS[1]);
     }
 }
 
@@ -156,7 +156,7 @@ fn refuse_loss(roots: &Roots, console: &Console) -> CommandResult {
     if audit.is_complete() {
         return Ok(());
     }
-    for failure in audit.failures.iter().chain(&audit.passed).take(transfer_summary::MAX_LISTED) {
+    for failure in audit.failures.iter().chain(&audit.omissions).take(transfer_summary::MAX_LISTED) {
         console.report_problem(&format!("{}: {}", failure.name, failure.fault));
     }
     for (name, lost) in parts {
@@ -231,7 +231,7 @@ impl Sender<'_> {
         let advisor = Arc::new(Mutex::new(Advisor::default()));
         let has_peer_ended = Arc::new(AtomicBool::new(false));
         let watched = MeterInputs {
-            counted: self.metrics.as_ref().map(Metrics::count),
+            metrics_entry: self.metrics.as_ref().map(Metrics::count),
             progress: Arc::clone(&progress),
             connection: connection.another(),
             pace: Some(pace.clone()),
@@ -266,13 +266,13 @@ impl Sender<'_> {
             // The receiver closes the connection when it has received the end of the stream.
             let _ = to_peer.stream().finish();
         }
-        let ended = Instant::now();
+        let end_instant = Instant::now();
         drop(to_peer);
         close_after_finish(&watch, code::DONE, "");
         let stats = watch.stats();
         drop(watch);
         returned.wait();
-        Ok((outcome, stats, ended))
+        Ok((outcome, stats, end_instant))
     }
 
     fn connect(&mut self) -> Result<(Socket, Connection), EarlyFailure> {
@@ -331,7 +331,7 @@ impl Sender<'_> {
 
     /// Returns the keys accepted for the receiver.
     fn trust(&self) -> Result<Trust, EarlyFailure> {
-        let given: Vec<_> = self
+        let given_keys: Vec<_> = self
             .arguments
             .trust
             .iter()
@@ -340,8 +340,8 @@ impl Sender<'_> {
                 TrustedPeers::New => None,
             })
             .collect();
-        if !given.is_empty() {
-            return Ok(Trust::Keys(given.into_iter().collect()));
+        if !given_keys.is_empty() {
+            return Ok(Trust::Keys(given_keys.into_iter().collect()));
         }
         if let Some(key) = self.receivers.key_of(&self.name) {
             return Ok(Trust::only(key));
@@ -407,9 +407,9 @@ impl Sender<'_> {
         let name = &self.name;
         match error {
             NetError::Connect(ConnectError::WrongKey(key)) => {
-                let given =
+                let has_given_key =
                     self.arguments.trust.iter().any(|trusted| matches!(trusted, TrustedPeers::Key(_)));
-                let (which, remedy) = if given {
+                let (which, remedy) = if has_given_key {
                     ("that --trust gives", "give that".to_owned())
                 } else {
                     ("that it should have", format!("correct {}", self.receivers.path().display()))

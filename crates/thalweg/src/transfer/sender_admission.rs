@@ -28,7 +28,7 @@ use thalweg_net::session::SessionConfig;
 use thalweg_report::output::format_count;
 
 /// Polling interval for Ctrl-C and finished transfers.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Maximum number of stored denials.
 const MAX_DENIALS: usize = 64;
@@ -135,7 +135,7 @@ impl<'a> SenderListener<'a> {
     /// Returns the next admitted sender, if one arrives soon.
     pub fn next(&mut self) -> Result<Option<AdmittedSender>, Error> {
         if self.is_stopped() {
-            std::thread::sleep(TICK);
+            std::thread::sleep(POLL_INTERVAL);
             return Ok(None);
         }
         if self.reload.swap(false, Ordering::Relaxed) {
@@ -145,7 +145,7 @@ impl<'a> SenderListener<'a> {
             metrics.endpoint(self.admission.socket().stats().0);
             metrics.denied(self.admission.denied());
         }
-        let sender = self.admission.next(TICK, &mut self.prompt);
+        let sender = self.admission.next(POLL_INTERVAL, &mut self.prompt);
         self.log();
         sender.map_err(|error| Error::Failed(error.to_string()))
     }

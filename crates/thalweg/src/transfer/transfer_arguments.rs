@@ -13,7 +13,7 @@ use thalweg_catalog::Registry;
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::pairing::Code;
-use thalweg_net::transfer::{Existing, Priority};
+use thalweg_net::transfer::{ExistingFilePolicy, Priority};
 use thalweg_proto::units::{Bytes, Duration as Span, Rate};
 
 /// Default transport scheme.
@@ -134,12 +134,12 @@ pub struct ListenArguments {
 
 impl ListenArguments {
     /// Returns the treatment of existing files.
-    pub fn existing(&self) -> Existing {
+    pub fn existing(&self) -> ExistingFilePolicy {
         match (self.overwrite, self.no_overwrite, self.backup) {
-            (true, ..) => Existing::Any,
-            (_, true, _) => Existing::Keep,
-            (.., true) => Existing::Backup,
-            _ => Existing::Sent,
+            (true, ..) => ExistingFilePolicy::Any,
+            (_, true, _) => ExistingFilePolicy::Keep,
+            (.., true) => ExistingFilePolicy::Backup,
+            _ => ExistingFilePolicy::Sent,
         }
     }
 
@@ -264,8 +264,8 @@ impl SendArguments {
 }
 
 /// Returns the error for an option value that can be checked only against the registry.
-fn option_value_error(option: &'static str, given: &str, why: String, is_unknown_name: bool) -> Error {
-    let value = Some(given.to_owned());
+fn option_value_error(option: &'static str, given_value: &str, why: String, is_unknown_name: bool) -> Error {
+    let value = Some(given_value.to_owned());
     Error::Argument(ArgumentError { option, value, why, advice: None, is_unknown_name })
 }
 

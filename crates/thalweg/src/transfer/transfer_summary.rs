@@ -134,10 +134,10 @@ pub struct SummaryInputs {
 /// Adds the report of an earlier connection to that of a later one. Files that the later one found unchanged were
 /// stored by the earlier one.
 pub fn add_earlier_report(report: &mut Report, earlier: &Report) {
-    report.moved += earlier.moved;
+    report.bytes_moved += earlier.bytes_moved;
     // Data from an earlier connection of this call does not count as resumed.
-    report.resumed -= earlier.moved;
-    report.held += earlier.held;
+    report.resumed -= earlier.bytes_moved;
+    report.held_time += earlier.held_time;
     report.approval_time += earlier.approval_time;
 }
 
@@ -207,21 +207,24 @@ impl Summary {
             hole_bytes: report.holes.get(),
             lost_words: lost_metadata_remark(&report.lost),
             failed: report.failed,
-            moved_bytes: report.moved.get(),
+            moved_bytes: report.bytes_moved.get(),
             resumed_bytes: report.resumed.get(),
             skipped_bytes: report.skipped.get(),
             seconds: span.as_secs_f64(),
-            queued_seconds: report.held.as_secs_f64(),
+            queued_seconds: report.held_time.as_secs_f64(),
             approval_seconds: report.approval_time.as_secs_f64(),
-            rate_bps: average_rate(report.moved.get(), span.saturating_sub(report.approval_time))
+            rate_bps: average_rate(report.bytes_moved.get(), span.saturating_sub(report.approval_time))
                 .as_bits_per_sec(),
             connections,
             advice,
             path: stats.map(|stats| Path::new(&stats, scheme)),
             failures: named(report.failures),
-            not_sent: named(report.passed),
-            is_cut: report.cut.is_some(),
-            left: report.cut.and_then(|cut| cut.left).map(|path| path.display().to_string()),
+            not_sent: named(report.omissions),
+            is_cut: report.unresumable.is_some(),
+            left: report
+                .unresumable
+                .and_then(|unresumable| unresumable.partial_file)
+                .map(|path| path.display().to_string()),
         }
     }
 
@@ -431,7 +434,7 @@ mod tests {
     fn an_interrupted_sender_reports_no_rate() {
         let sentence_of = |command, result| {
             let mut report = Report::default();
-            report.moved = Bytes::new(8_000_000);
+            report.bytes_moved = Bytes::new(8_000_000);
             let facts = SummaryInputs {
                 command,
                 peer: "192.0.2.1:9".to_owned(),

@@ -350,7 +350,7 @@ fn engines(attacker: &mut Attacker) {
         segment: 32_766,
         packet: 0,
         last: true,
-        full: true,
+        is_full: true,
         resent: false,
         payload: Slice::new(*b"x"),
     };

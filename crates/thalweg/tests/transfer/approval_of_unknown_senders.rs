@@ -195,12 +195,13 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
     let slow = thalweg(&place, "sender", "send", &slow).spawn().unwrap();
     wait_until("some has come", || place.part_length("to/anna/large") > 100_000);
     fs::write(&known, "").unwrap();
-    let cut = sender_and_receiver_processes::wait_for_end(slow);
-    assert_ne!(exit_code(&cut), 0);
+    let slow_sender = sender_and_receiver_processes::wait_for_end(slow);
+    assert_ne!(exit_code(&slow_sender), 0);
     assert!(
-        cut.stderr.contains("does not accept files from this key") || cut.stderr.contains("any more"),
+        slow_sender.stderr.contains("does not accept files from this key")
+            || slow_sender.stderr.contains("any more"),
         "{}",
-        cut.stderr
+        slow_sender.stderr
     );
     let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
     assert_eq!(exit_code(&send("file")), 1);
@@ -213,9 +214,9 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
         lines.push(server.line());
         assert!(lines.len() < 20, "{lines:?}");
     }
-    let ended = server.interrupt();
-    assert_eq!(exit_code(&ended), 0, "{}", ended.stderr);
-    let lines: Vec<_> = ended.stdout.lines().map(json).collect();
+    let server_output = server.interrupt();
+    assert_eq!(exit_code(&server_output), 0, "{}", server_output.stderr);
+    let lines: Vec<_> = server_output.stdout.lines().map(json).collect();
     let results: Vec<_> = lines.iter().map(|line| line["result"].as_str().unwrap()).collect();
     assert_eq!(results, ["denied", "complete", "interrupted", "denied"]);
     assert!(lines.iter().all(|line| line["key"] == *unknown && line["ended"].as_str().unwrap().len() == 20));

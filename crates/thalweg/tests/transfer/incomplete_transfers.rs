@@ -472,12 +472,12 @@ fn all_senders_together_have_a_quota() {
     assert_eq!(exit_code(&over), 1, "{}", over.stderr);
     assert!(over.stderr.contains("all senders together: it has 600 kB of 1 MB"), "{}", over.stderr);
     // The log contains sender, file and reason.
-    let ended = server.interrupt();
-    let line = ended.stderr.lines().find(|line| line.contains("error: "));
-    let line = line.unwrap_or_else(|| panic!("{}", ended.stderr));
+    let server_output = server.interrupt();
+    let line = server_output.stderr.lines().find(|line| line.contains("error: "));
+    let line = line.unwrap_or_else(|| panic!("{}", server_output.stderr));
     assert!(line.contains(" at 127.0.0.1:") && line.contains(": file: "), "{line}");
     assert!(line.contains("all senders together"), "{line}");
-    assert_eq!(exit_code(&ended), 0);
+    assert_eq!(exit_code(&server_output), 0);
 }
 
 #[test]

@@ -98,8 +98,12 @@ fn a_server_ends_with_the_test_that_started_it() {
     let start = move || Receiver::begin(&place, "serve", &["to"], &TRUST_NEW).child;
     let server = std::thread::spawn(start).join().unwrap();
     let begun = Instant::now();
-    let ended = wait_for_end(server);
-    assert!(ended.code.is_none() && begun.elapsed() < Duration::from_secs(30), "{:?}", ended.code);
+    let ended_server = wait_for_end(server);
+    assert!(
+        ended_server.code.is_none() && begun.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        ended_server.code
+    );
 }
 
 /// `scripts/soak kills` runs this test.

@@ -381,9 +381,9 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
         over.stderr
     );
     assert_eq!(exit_code(&sender_and_receiver_processes::wait_for_end(send("bert", &["big"]))), 0);
-    let ended = server.interrupt();
-    assert_eq!(exit_code(&ended), 0, "{}", ended.stderr);
-    let lines: Vec<_> = ended.stdout.lines().map(json).collect();
+    let server_output = server.interrupt();
+    assert_eq!(exit_code(&server_output), 0, "{}", server_output.stderr);
+    let lines: Vec<_> = server_output.stdout.lines().map(json).collect();
     assert_eq!(lines.len(), 4);
     assert!(lines.iter().all(|line| line["command"] == "serve"));
     let folders = place.names("to");

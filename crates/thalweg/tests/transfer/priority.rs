@@ -75,7 +75,7 @@ fn a_server_that_is_stopped_does_not_wait_for_those_that_are_held_back() {
     let begun = std::time::Instant::now();
     assert_eq!(exit_code(&server.interrupt()), 0);
     assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert!(senders.map(wait_for_end).iter().all(|ended| exit_code(ended) == 3));
+    assert!(senders.map(wait_for_end).iter().all(|sender| exit_code(sender) == 3));
 }
 
 #[test]

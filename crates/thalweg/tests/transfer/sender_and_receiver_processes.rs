@@ -71,8 +71,8 @@ pub struct EndedProcess {
     pub stderr: String,
 }
 
-pub fn exit_code(ended: &EndedProcess) -> i32 {
-    ended.code.unwrap_or(-1)
+pub fn exit_code(process: &EndedProcess) -> i32 {
+    process.code.unwrap_or(-1)
 }
 
 /// Returns a call in the test's folder by `user`.
@@ -245,9 +245,9 @@ impl Receiver {
             let _ = stderr.read_to_string(&mut text);
             text
         });
-        let mut ended = wait_for_end(self.child);
-        ended.stderr = reader.join().unwrap();
-        ended
+        let mut process = wait_for_end(self.child);
+        process.stderr = reader.join().unwrap();
+        process
     }
 
     /// Ends the receiver; returns the bytes of its standard output, which are not text.

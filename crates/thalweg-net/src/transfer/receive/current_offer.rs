@@ -10,7 +10,7 @@ use std::io::{self, Read as _, Write};
 use thalweg_proto::units::Bytes;
 
 /// The offer whose contents are being received.
-pub struct Current {
+pub struct CurrentOffer {
     pub id: u64,
     pub name: String,
     pub sink: Sink,
@@ -32,7 +32,7 @@ pub enum Sink {
     Discard,
 }
 
-impl Current {
+impl CurrentOffer {
     /// Gives up the file and reports it, once.
     pub fn fail(&mut self, fault: Fault, results: &Results) {
         // A partial stream cannot be resumed and would occupy the exhausted quota.
@@ -40,7 +40,7 @@ impl Current {
             (core::mem::replace(&mut self.sink, Sink::Discard), self.file, fault.kind)
         {
             part.discard();
-            results.note(|report| report.cut = None);
+            results.note(|report| report.unresumable = None);
         }
         report_failed_file(self.id, &self.name, fault, results);
     }

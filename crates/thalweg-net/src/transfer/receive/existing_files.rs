@@ -5,7 +5,7 @@
 //! since.
 
 use super::folder_until_complete::{EntryTarget, obstruction_fault};
-use crate::transfer::file_metadata::MARK;
+use crate::transfer::file_metadata::SENDER_ATTRIBUTE;
 use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
@@ -18,7 +18,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 /// Policy for an existing, different file at the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingFilePolicy {
     /// Replace the file if this sender delivered it and it is unmodified since; keep others.
     #[default]
     Sent,
@@ -33,7 +33,7 @@ pub enum Existing {
 /// Maximum number of backups per file.
 const MAX_BACKUPS: u32 = 9999;
 
-impl Existing {
+impl ExistingFilePolicy {
     /// Checks that the sender with this tag may replace `here` with an entry of type `new`.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Existing {
         here: &Entry,
         new: EntryKind,
         tag: &str,
-    ) -> Result<Option<Displaced>, Fault> {
+    ) -> Result<Option<DisplacedEntry>, Fault> {
         let is_displaced = here.kind != new;
         let failed = |error: io::Error| Fault::from_io_error(&error);
         if self != Self::Backup {
@@ -132,7 +132,7 @@ impl Existing {
             // Left by an interrupted transfer of this sender.
             dir.remove_all(&name).map_err(failed)?;
             dir.rename_new(&place.name, &name).map_err(failed)?;
-            return Ok(Some(Displaced { name, is_kept: false }));
+            return Ok(Some(DisplacedEntry { name, is_kept: false }));
         }
         for number in 1..=MAX_BACKUPS {
             let mut name = place.name.clone().into_vec();
@@ -146,7 +146,7 @@ impl Existing {
             match kept {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(error)),
-                Ok(()) => return Ok(is_displaced.then_some(Displaced { name, is_kept: true })),
+                Ok(()) => return Ok(is_displaced.then_some(DisplacedEntry { name, is_kept: true })),
             }
         }
         Err(Fault::new(FaultKind::Kept, format!("{MAX_BACKUPS} older ones are kept already")))
@@ -155,7 +155,7 @@ impl Existing {
 
 /// An entry moved aside for one of another type.
 #[derive(Debug)]
-struct Displaced {
+struct DisplacedEntry {
     /// Current name.
     name: OsString,
     /// True if it remains as a backup.
@@ -166,7 +166,7 @@ struct Displaced {
 pub fn mark_complete(file: &File, tag: &str) -> io::Result<()> {
     let ModificationTime { seconds, nanoseconds } = Entry::of(file)?.modified;
     let value = format!("{tag} {seconds}.{nanoseconds:09}");
-    match rustix::fs::fsetxattr(file, MARK, value.as_bytes(), rustix::fs::XattrFlags::empty()) {
+    match rustix::fs::fsetxattr(file, SENDER_ATTRIBUTE, value.as_bytes(), rustix::fs::XattrFlags::empty()) {
         Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::PERM | rustix::io::Errno::NOSPC) => Ok(()),
         result => Ok(result?),
     }
@@ -178,7 +178,7 @@ pub fn mark_complete(file: &File, tag: &str) -> io::Result<()> {
 /// The file system has no extended attributes, or the mark cannot be read.
 fn mark_of(file: &File) -> Result<Option<(String, ModificationTime)>, Fault> {
     let mut value = [0; 128];
-    match rustix::fs::fgetxattr(file, MARK, &mut value[..]) {
+    match rustix::fs::fgetxattr(file, SENDER_ATTRIBUTE, &mut value[..]) {
         Ok(length) => Ok(value.get(..length).and_then(read_mark)),
         Err(rustix::io::Errno::NODATA | rustix::io::Errno::RANGE) => Ok(None),
         Err(rustix::io::Errno::NOTSUP) => Err(FaultKind::Unmarked.into()),

@@ -24,7 +24,7 @@ use super::transfer_error::{Error, Fault, FaultKind};
 use super::transfer_messages::{ToReceiver, ToSender, VERSION};
 use super::transfer_priority::Priority;
 use super::transfer_progress::{Progress, Report};
-pub use existing_files::{Existing, read_mark};
+pub use existing_files::{ExistingFilePolicy, read_mark};
 use priority_scheduler::ScheduledTransfer;
 pub use priority_scheduler::TransferScheduler;
 use received_links::LinkedFiles;
@@ -42,9 +42,9 @@ const STORE_QUEUE_CAPACITY: usize = 256;
 /// Maximum attempts at an operation that races with another process.
 const ATTEMPTS: usize = 4;
 /// Maximum size of one content read, in bytes.
-const CHUNK: usize = 256 << 10;
+const MAX_READ: usize = 256 << 10;
 /// Maximum number of such buffers per transfer.
-const BUFFERS: usize = 16;
+const MAX_BUFFERS: usize = 16;
 
 /// Destination of received files.
 pub enum Target {
@@ -63,7 +63,7 @@ pub struct Destination {
     claims: Claims,
     /// Tag that identifies the sender.
     tag: String,
-    existing: Existing,
+    existing: ExistingFilePolicy,
     hidden: bool,
     outside_links: bool,
     quota: Option<Arc<Quota>>,
@@ -83,14 +83,14 @@ impl Destination {
         // Group and others never get write permission, for any sender's mode and any umask.
         let mask = Some(open_folders::process_umask() | 0o022);
         let path = fs::canonicalize(path)?;
-        let (tag, existing) = (file_names::tag_of(owner), Existing::default());
+        let (tag, existing) = (file_names::tag_of(owner), ExistingFilePolicy::default());
         let (hidden, outside_links) = (false, false);
         Ok(Self { top, path, claims, tag, existing, hidden, outside_links, quota: None, mask })
     }
 
     /// Sets the rule for existing files.
     #[must_use]
-    pub fn with_existing(self, existing: Existing) -> Self {
+    pub fn with_existing(self, existing: ExistingFilePolicy) -> Self {
         Self { existing, ..self }
     }
 
@@ -154,7 +154,7 @@ where
     let report = Arc::new(Mutex::new(Report::default()));
     let result = run_receiver(target, scheduler, from_peer, to_peer, progress, &report);
     let mut report = std::mem::take(&mut *report.lock().unwrap_or_else(PoisonError::into_inner));
-    (report.moved, report.held) = (progress.moved(), progress.held());
+    (report.bytes_moved, report.held_time) = (progress.moved(), progress.held());
     TransferOutcome { report, result }
 }
 
@@ -236,7 +236,7 @@ fn take_in<R: Read>(
     let thread = std::thread::Builder::new().name("transfer-store".to_owned()).spawn(storing);
     let thread = thread.map_err(|error| Error::Here(Fault::from_io_error(&error)));
     let thread = thread.inspect_err(|error| send_failure(results, error))?;
-    let mut buffers = Buffers { free, made: 0 };
+    let mut buffers = Buffers { free, buffers_made: 0 };
     let read = read_frames(frames, &jobs, &mut buffers, scheduled, &results.progress);
     drop(jobs);
     let stored = thread.join().unwrap_or_else(|_| {
@@ -289,17 +289,17 @@ fn read_frames<R: Read>(
 /// Pool of reusable buffers.
 struct Buffers {
     free: Receiver<Box<[u8]>>,
-    made: usize,
+    buffers_made: usize,
 }
 
 impl Buffers {
     fn take(&mut self) -> Box<[u8]> {
-        let new = || vec![0; CHUNK].into_boxed_slice();
+        let new = || vec![0; MAX_READ].into_boxed_slice();
         if let Ok(buffer) = self.free.try_recv() {
             return buffer;
         }
-        if self.made < BUFFERS {
-            self.made += 1;
+        if self.buffers_made < MAX_BUFFERS {
+            self.buffers_made += 1;
             return new();
         }
         // The storing thread has ended, so the buffer will be dropped.

@@ -16,9 +16,9 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine as _, Output};
 
 /// Interval between gate decisions, and the minimum run time of a transfer whose priority rose by ageing.
-const CHECK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Waiting time after which a paused transfer gains one priority level; it returns to its own level once it has run.
-const AGEING: Duration = Duration::from_secs(5);
+const AGEING_TIME: Duration = Duration::from_secs(5);
 /// Idle time after which a transfer no longer pauses others.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -51,7 +51,7 @@ struct State {
 struct Flow {
     priority: Priority,
     /// Time of the last arrival of contents.
-    seen: Time,
+    last_arrival: Time,
     /// True while the flow is registered with the gate.
     is_present: bool,
     is_held: bool,
@@ -61,7 +61,7 @@ impl Default for TransferScheduler {
     /// Creates a scheduler that decides every 500 ms and ages by one priority level per 5 s of waiting. The lowest
     /// priority therefore runs for 0.5 to 1 s after at most 25 s, under any load.
     fn default() -> Self {
-        Self::new(AGEING, CHECK)
+        Self::new(AGEING_TIME, CHECK_INTERVAL)
     }
 }
 
@@ -100,7 +100,7 @@ impl TransferScheduler {
         let flow = state.next;
         state.next = state.next.wrapping_add(1);
         let seen = self.shared.clock.now();
-        state.flows.insert(flow, Flow { priority, seen, is_present: false, is_held: false });
+        state.flows.insert(flow, Flow { priority, last_arrival: seen, is_present: false, is_held: false });
         ScheduledTransfer { scheduler: self.clone(), flow, progress: Arc::clone(progress) }
     }
 
@@ -113,7 +113,7 @@ impl State {
     /// Records that contents of a flow are ready to be read.
     fn record_ready(&mut self, now: Time, number: u32) {
         let Some(flow) = self.flows.get_mut(&number) else { return };
-        flow.seen = now;
+        flow.last_arrival = now;
         if !std::mem::replace(&mut flow.is_present, true) {
             self.gate.handle(now, GateInput::Join { flow: number, priority: flow.priority.get() });
         }
@@ -122,7 +122,7 @@ impl State {
     /// Runs due gate decisions. Returns whether a paused flow may now run, and the time of the next call.
     fn poll(&mut self, now: Time) -> (bool, Time) {
         for (&number, flow) in &mut self.flows {
-            if flow.is_present && !flow.is_held && now.since(flow.seen) > IDLE_TIMEOUT {
+            if flow.is_present && !flow.is_held && now.since(flow.last_arrival) > IDLE_TIMEOUT {
                 flow.is_present = false;
                 self.gate.handle(now, GateInput::Leave { flow: number });
             }
@@ -154,7 +154,7 @@ impl State {
     fn hold(&mut self, now: Time, number: u32, is_held: bool) {
         if let Some(flow) = self.flows.get_mut(&number) {
             flow.is_held = is_held;
-            flow.seen = now;
+            flow.last_arrival = now;
         }
     }
 }
@@ -185,7 +185,7 @@ impl ScheduledTransfer {
                 return;
             }
             // An idle flow sends no event, so waiters poll.
-            let span = next.since(now).min(CHECK);
+            let span = next.since(now).min(CHECK_INTERVAL);
             let span = std::time::Duration::from_secs_f64(span.as_secs_f64());
             state = changed.wait_timeout(state, span).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -293,7 +293,7 @@ mod tests {
     fn idle_or_ended_transfers_hold_no_other() {
         let mut receiver = Receiver::new(&[1, 6]);
         receiver.run(Duration::from_secs(2), &[0, 1]);
-        receiver.run(IDLE_TIMEOUT + CHECK * 2, &[1]);
+        receiver.run(IDLE_TIMEOUT + CHECK_INTERVAL * 2, &[1]);
         assert_eq!(receiver.run(Duration::from_secs(30), &[1]), [0, 1000]);
         // It returns.
         receiver.run(Duration::from_secs(1), &[0, 1]);

@@ -43,7 +43,7 @@ pub struct LinkedFiles(Arc<Mutex<Files>>);
 struct Files {
     states: HashMap<u64, State>,
     /// Hard links that wait for their files, and the memory of their offers.
-    waiting: usize,
+    waiting_links: usize,
     memory_bytes: usize,
 }
 
@@ -90,7 +90,7 @@ impl LinkedFiles {
     /// Returns the number of hard links waiting for their files, and the memory of their offers.
     pub fn waiting(&self) -> (usize, usize) {
         let files = self.lock();
-        (files.waiting, files.memory_bytes)
+        (files.waiting_links, files.memory_bytes)
     }
 
     /// Handles the end of a file: creates its waiting hard links, or gives them up if the file failed. Ignores
@@ -101,7 +101,7 @@ impl LinkedFiles {
             let Some(state) = files.states.get_mut(&id) else { return };
             let resolved = first.cloned().map_or(State::Gone, State::Here);
             let State::Coming(waiting) = std::mem::replace(state, resolved) else { return };
-            files.waiting -= waiting.len();
+            files.waiting_links -= waiting.len();
             files.memory_bytes -= waiting.iter().map(|further| further.memory_bytes).sum::<usize>();
             waiting
         };
@@ -120,7 +120,7 @@ impl LinkedFiles {
                 Some(State::Coming(waiting)) => {
                     let memory_bytes = further.memory_bytes;
                     waiting.push(further);
-                    files.waiting += 1;
+                    files.waiting_links += 1;
                     files.memory_bytes += memory_bytes;
                     return true;
                 }

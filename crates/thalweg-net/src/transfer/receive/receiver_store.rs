@@ -1,6 +1,6 @@
 //! The store of a receiving transfer: answers offers, keeps matching contents, writes the rest to disk.
 
-use super::current_offer::{Current, Sink, report_failed_file, sender_violation};
+use super::current_offer::{CurrentOffer, Sink, report_failed_file, sender_violation};
 use super::existing_files;
 use super::folder_until_complete::{EntryTarget, FirstHardLink, Folder, obstruction_fault};
 use super::pending_offers::{AllPending, PendingOffer};
@@ -13,8 +13,8 @@ use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::transfer_error::{Error, Fault, FaultKind, escape_unsafe};
 use crate::transfer::transfer_messages::{
-    MAX_DEPTH, MAX_HARD_LINKED_FILES, MAX_OUTSTANDING_DIGESTS, MAX_OUTSTANDING_OFFER_BYTES,
-    MAX_OUTSTANDING_OFFERS, ModificationTime, Offer, OfferKind, ToReceiver, ToSender,
+    MAX_DEPTH, MAX_HARD_LINKED_FILES, MAX_OUTSTANDING_DIGESTS, MAX_OUTSTANDING_OFFER_BYTES, MAX_OUTSTANDING_OFFERS,
+    ModificationTime, Offer, OfferKind, ToReceiver, ToSender,
 };
 use crate::transfer::transfer_progress::UnresumableItem;
 use crate::transfer::tree_hash::{self, Digest, Pieces, TreeHasher};
@@ -41,7 +41,7 @@ pub struct Store {
     next_id: u64,
     /// Offers that were answered but whose contents have not started.
     pending: AllPending,
-    current: Option<Current>,
+    current: Option<CurrentOffer>,
     is_finished: bool,
 }
 
@@ -130,8 +130,7 @@ impl Store {
         self.next_id += 1;
         let (waiting, memory_bytes) = self.results.shared.waiting();
         if self.pending.count() + waiting >= MAX_OUTSTANDING_OFFERS
-            || self.pending.memory_bytes() + memory_bytes >= MAX_OUTSTANDING_OFFER_BYTES
-        {
+            || self.pending.memory_bytes() + memory_bytes >= MAX_OUTSTANDING_OFFER_BYTES {
             return sender_violation("it offers too much at a time");
         }
         let is_folder = matches!(offer.kind, OfferKind::Folder { .. });
@@ -374,9 +373,9 @@ impl Store {
         };
         let PendingOffer { name, place, file, mode, pieces, .. } = pending;
         self.results.progress.set_current(name.as_bytes());
-        let cut = (file.is_none() || place.is_none()).then(|| UnresumableItem {
+        let unresumable = (file.is_none() || place.is_none()).then(|| UnresumableItem {
             name: name.clone(),
-            left: place.as_ref().and_then(|place| self.unfinished_path(place)),
+            partial_file: place.as_ref().and_then(|place| self.unfinished_path(place)),
         });
         let sink = match (place, &self.destination) {
             (Some(place), Some(to)) => {
@@ -388,7 +387,7 @@ impl Store {
             }
             _ => self.output.take().map(Sink::Output).ok_or(FaultKind::Stopped.into()),
         };
-        let mut current = Current {
+        let mut current = CurrentOffer {
             id,
             name,
             sink: Sink::Discard,
@@ -403,7 +402,7 @@ impl Store {
         match sink {
             Ok(sink) => {
                 current.sink = sink;
-                self.results.note(|report| report.cut = cut);
+                self.results.note(|report| report.unresumable = unresumable);
             }
             Err(fault) => current.fail(fault, &self.results),
         }
@@ -458,7 +457,7 @@ impl Store {
         let Some(current) = self.current.take() else {
             return sender_violation("it ends a file that it has not begun");
         };
-        let Current { id, name, sink, file, mode, hasher, position, .. } = current;
+        let CurrentOffer { id, name, sink, file, mode, hasher, position, .. } = current;
         if matches!(sink, Sink::Discard) {
             return Ok(());
         }
@@ -476,7 +475,7 @@ impl Store {
                 Ok(()) => {
                     self.results.note(|report| {
                         report.files += 1;
-                        report.cut = None;
+                        report.unresumable = None;
                     });
                     self.results.progress.file_done();
                     self.results.reply(ToSender::Stored { id });
@@ -493,7 +492,7 @@ impl Store {
     fn abandon(&mut self, id: u64, fault: Fault) {
         let name = match self.current.take_if(|current| current.id == id) {
             // Already reported.
-            Some(Current { sink: Sink::Discard, .. }) => return,
+            Some(CurrentOffer { sink: Sink::Discard, .. }) => return,
             Some(current) => current.name,
             None => match self.pending.remove(id) {
                 Some(pending) => pending.name,

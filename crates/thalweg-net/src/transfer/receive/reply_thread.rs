@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Minimum interval between progress replies.
-const INTERVAL: Duration = Duration::from_millis(200);
+const MIN_REPLY_INTERVAL: Duration = Duration::from_millis(200);
 /// Maximum interval between replies: the sender's acknowledgements of them show that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Capacity of the reply queue.
@@ -44,7 +44,7 @@ fn write_replies<W: Write>(
             Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
             Err(TryRecvError::Empty) => {
                 stream.flush()?;
-                queue.recv_timeout(INTERVAL)
+                queue.recv_timeout(MIN_REPLY_INTERVAL)
             }
         };
         let is_over = matches!(reply, Err(RecvTimeoutError::Disconnected));
@@ -65,7 +65,7 @@ fn write_replies<W: Write>(
             stream.frame(&ToSender::Paused { paused })?;
         }
         let bytes = progress.bytes().get();
-        if (bytes != reported && when.elapsed() >= INTERVAL) || when.elapsed() >= HEARTBEAT {
+        if (bytes != reported && when.elapsed() >= MIN_REPLY_INTERVAL) || when.elapsed() >= HEARTBEAT {
             stream.frame(&ToSender::Progress { bytes })?;
             (reported, when) = (bytes, Instant::now());
         }

@@ -65,7 +65,7 @@ impl Results {
                 self.note(|report| {
                     report.files += 1;
                     report.replaced += u64::from(is_replaced);
-                    report.cut = report.cut.take().filter(|_| modified.is_some());
+                    report.unresumable = report.unresumable.take().filter(|_| modified.is_some());
                 });
                 self.progress.file_done();
                 self.reply(ToSender::Stored { id });

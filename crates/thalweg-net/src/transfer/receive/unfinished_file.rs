@@ -1,6 +1,6 @@
 //! Unfinished files: safe opening, writing and the final rename.
 
-use super::existing_files::{self, Existing};
+use super::existing_files::{self, ExistingFilePolicy};
 use super::folder_until_complete::{EntryTarget, FirstHardLink, obstruction_fault};
 use super::write_claims::Claim;
 use super::{ATTEMPTS, Destination};
@@ -22,7 +22,7 @@ pub struct Part {
     /// Folder that contains the file.
     dir: Arc<Dir>,
     claim: Claim,
-    existing: Existing,
+    existing: ExistingFilePolicy,
     /// Tag derived from the sender.
     tag: String,
     quota: Option<Arc<Quota>>,

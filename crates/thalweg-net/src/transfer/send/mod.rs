@@ -79,7 +79,7 @@ where
         Err(error @ Error::Interrupted(_)) => Err(sending.inbox.wait_for_reason(error)),
         result => result,
     };
-    (sending.report.moved, sending.report.held) = (progress.moved(), progress.held());
+    (sending.report.bytes_moved, sending.report.held_time) = (progress.moved(), progress.held());
     sending.report.approval_time = progress.approval_time();
     TransferOutcome { report: sending.report, result }
 }
@@ -101,7 +101,7 @@ impl Offers {
 }
 
 /// Offer that the receiver has not finished.
-struct Outstanding {
+struct OutstandingOffer {
     /// File or other item; `None` for a stream.
     item: Option<Item>,
     /// Displayable name.
@@ -118,7 +118,7 @@ struct SendingTransfer<'a, W: Write> {
     inbox: Inbox,
     progress: &'a Progress,
     next_id: u64,
-    outstanding: HashMap<u64, Outstanding>,
+    outstanding: HashMap<u64, OutstandingOffer>,
     /// Total memory of the outstanding offers.
     memory_bytes: usize,
     /// Number of outstanding offers with all contents sent.
@@ -218,7 +218,7 @@ impl<W: Write> SendingTransfer<'_, W> {
             Offers::Stream(name) => {
                 let Some(name) = name.take() else { return Ok(false) };
                 let shown = escape_unsafe(&name);
-                self.report.cut = Some(UnresumableItem { name: shown.clone(), left: None });
+                self.report.unresumable = Some(UnresumableItem { name: shown.clone(), partial_file: None });
                 let offer =
                     Offer { depth: 0, name, has_case_variant: false, mode: 0o644, kind: OfferKind::Stream };
                 return self.offer(offer, None, shown).map(|()| true);
@@ -257,13 +257,13 @@ impl<W: Write> SendingTransfer<'_, W> {
         let memory_bytes = offer.memory_bytes(self.names.iter().map(|(_, length)| length).sum());
         self.frame(&ToReceiver::Offer(offer))?;
         self.memory_bytes += memory_bytes;
-        self.outstanding.insert(self.next_id, Outstanding { item, name, memory_bytes, is_sent: false });
+        self.outstanding.insert(self.next_id, OutstandingOffer { item, name, memory_bytes, is_sent: false });
         self.next_id += 1;
         Ok(())
     }
 
     /// Removes a finished offer; `None` if this side already gave it up.
-    fn remove_outstanding(&mut self, id: u64) -> Option<Outstanding> {
+    fn remove_outstanding(&mut self, id: u64) -> Option<OutstandingOffer> {
         let outstanding = self.outstanding.remove(&id)?;
         self.memory_bytes -= outstanding.memory_bytes;
         self.sent -= usize::from(outstanding.is_sent);
@@ -298,7 +298,7 @@ impl<W: Write> SendingTransfer<'_, W> {
                         Some(_) => self.report.files += 1,
                         None => {
                             self.report.files += 1;
-                            self.report.cut = None;
+                            self.report.unresumable = None;
                         }
                     }
                     self.count_file(&outstanding);
@@ -351,7 +351,7 @@ impl<W: Write> SendingTransfer<'_, W> {
         Ok(())
     }
 
-    fn count_unchanged(&mut self, outstanding: &Outstanding) {
+    fn count_unchanged(&mut self, outstanding: &OutstandingOffer) {
         self.report.unchanged += 1;
         let size = outstanding.item.as_ref().map_or(0, size_of);
         self.report.skipped += Bytes::new(size);
@@ -359,13 +359,13 @@ impl<W: Write> SendingTransfer<'_, W> {
         self.count_file(outstanding);
     }
 
-    fn count_file(&self, outstanding: &Outstanding) {
+    fn count_file(&self, outstanding: &OutstandingOffer) {
         if outstanding.item.as_ref().is_none_or(|item| item.kind.has_content()) {
             self.progress.file_done();
         }
     }
 
-    fn outstanding_file(&self, id: u64) -> Option<&Outstanding> {
+    fn outstanding_file(&self, id: u64) -> Option<&OutstandingOffer> {
         self.outstanding.get(&id)
     }
 

@@ -376,8 +376,8 @@ fn no_other_socket_of_the_identity_reveals_a_reset_token() {
         }
         assert!(probes >= 4, "{probes} packets were recorded");
         assert_eq!(answered > 0, does_answer);
-        let ended = pair.ends.iter().filter(|end| end.closed == Some(CloseReason::Reset)).count();
-        assert_eq!(ended > 0, does_end, "{ended} ends were reset");
+        let reset_ends = pair.ends.iter().filter(|end| end.closed == Some(CloseReason::Reset)).count();
+        assert_eq!(reset_ends > 0, does_end, "{reset_ends} ends were reset");
         if !does_end {
             assert!(pair.ends.iter().all(|end| end.closed.is_none()));
             pair.ends[0].to_write.push_back(Slice::new(&[3_u8; 1000][..]));

@@ -232,7 +232,7 @@ fn a_connection_is_closed_at_the_integrity_limit() {
     pair.record = Some(Vec::new());
     pair.connect("cubic");
     pair.ends[0].write(&pattern(34, 20_000));
-    pair.run(MINUTE, |pair| pair.ends[1].ended);
+    pair.run(MINUTE, |pair| pair.ends[1].has_ended);
     let server: SocketAddr = SERVER.parse().unwrap();
     let recorded = pair.record.clone().unwrap();
     let (from, _, packet) =

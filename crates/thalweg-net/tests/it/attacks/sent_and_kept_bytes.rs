@@ -34,7 +34,7 @@ fn far_future_sequences() -> (&'static str, Vec<Vec<u8>>) {
         segment: 32_766,
         packet: 0,
         last: true,
-        full: true,
+        is_full: true,
         resent: false,
         payload: Slice::new(*b"x"),
     };

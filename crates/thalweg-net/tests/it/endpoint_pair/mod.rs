@@ -73,7 +73,7 @@ pub struct End {
     pub finish: bool,
     finished_writing: bool,
     pub received: Vec<u8>,
-    pub ended: bool,
+    pub has_ended: bool,
     pub finished: bool,
     pub closed: Option<CloseReason>,
     pub events: Vec<EndpointEvent>,
@@ -165,7 +165,7 @@ impl End {
             finish: false,
             finished_writing: false,
             received: Vec::new(),
-            ended: false,
+            has_ended: false,
             finished: false,
             closed: None,
             events: Vec::new(),
@@ -196,7 +196,7 @@ impl End {
                     self.received.extend_from_slice(data.as_bytes());
                     self.unread += u64::from(data.len());
                 }
-                EndpointEvent::Session(SessionEvent::Ended { stopped: false }) => self.ended = true,
+                EndpointEvent::Session(SessionEvent::Ended { stopped: false }) => self.has_ended = true,
                 EndpointEvent::Session(SessionEvent::Finished) => self.finished = true,
                 EndpointEvent::Session(SessionEvent::Closed(why)) => self.closed = Some(why.clone()),
                 _ => {}
@@ -411,7 +411,7 @@ impl Pair {
         for (end, data) in self.ends.iter_mut().zip(&data) {
             end.write(data);
         }
-        self.run(span, |pair| pair.ends.iter().all(|end| end.finished && end.ended));
+        self.run(span, |pair| pair.ends.iter().all(|end| end.finished && end.has_ended));
         for (end, data) in self.ends.iter().zip([&data[1], &data[0]]) {
             assert!(end.received == **data, "{} bytes of {} are wrong", end.received.len(), data.len());
         }
@@ -424,7 +424,7 @@ impl Pair {
             format!(
                 "received {} ended {} finished {} closed {:?} events {:?} {stats:?} {:?}",
                 end.received.len(),
-                end.ended,
+                end.has_ended,
                 end.finished,
                 end.closed,
                 end.events,

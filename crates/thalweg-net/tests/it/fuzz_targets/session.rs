@@ -7,7 +7,7 @@ use thalweg_net::flow::Scheme;
 use thalweg_net::handshake::{ClientParameters, Initiator, Responder, Secrets, ServerParameters};
 use thalweg_net::identity::Identity;
 use thalweg_net::packet_protection::{Decryptor, Encryptor};
-use thalweg_net::session::{Agreed, PollResult, Session, SessionConfig, SessionEvent, Side};
+use thalweg_net::session::{PollResult, Session, SessionConfig, SessionEvent, Side, Terms};
 use thalweg_net::wire::{ConnectionId, write_header};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload as _, Slice};
@@ -53,7 +53,7 @@ pub fn run_with(scheme: Scheme, script: &[u8]) {
     let mut octets = script.iter().copied();
     let Some(options) = octets.next() else { return };
     let side = if options & 1 == 0 { Side::Server } else { Side::Client };
-    let agreed = Agreed {
+    let agreed = Terms {
         side,
         peer: Identity::from_secret([1; 32]).public(),
         service: "test".into(),
@@ -63,7 +63,7 @@ pub fn run_with(scheme: Scheme, script: &[u8]) {
         token: [7; 16],
         max_datagram_bytes: 1500,
         binding: [0; 32],
-        known: options & 2 == 0,
+        is_authorised: options & 2 == 0,
     };
     let Secrets { client, server, .. } = secrets().clone();
     let (ours, theirs) = if side == Side::Server { (server, client) } else { (client, server) };

@@ -120,7 +120,7 @@ impl Path {
         let long =
             self.conditions.mtu_change.is_some_and(|(at, max)| now >= at && bytes.len() > max as usize);
         // The encryption below drops corrupted datagrams.
-        if outcome.lost || outcome.corrupted || dark || long {
+        if outcome.is_lost || outcome.corrupted || dark || long {
             self.dropped += 1;
             return;
         }
@@ -152,8 +152,8 @@ pub struct Transfer<'a> {
     timers: [Time; 2],
     /// Resequencers of sender and receiver, below flows that need order.
     order: Option<[Resequencer<Vec<u8>>; 2]>,
-    finished: bool,
-    ended: bool,
+    has_finished: bool,
+    has_ended: bool,
     buffer: Vec<u8>,
     /// Reports this size to the sender one second after the path MTU shrinks.
     pub black_hole: Option<u32>,
@@ -181,8 +181,8 @@ impl<'a> Transfer<'a> {
             unread: 0,
             rng: RandomStream::new(conditions.seed, "application", 0),
             timers: [Time::MAX; 2],
-            finished: false,
-            ended: false,
+            has_finished: false,
+            has_ended: false,
             buffer: Vec::new(),
             black_hole: None,
         }
@@ -193,7 +193,7 @@ impl<'a> Transfer<'a> {
         let (mut steps, mut warned) = (0u64, false);
         self.write_all_that_goes(now);
         self.drain(now, End::Receiver);
-        while !(self.finished && self.ended) {
+        while !(self.has_finished && self.has_ended) {
             steps += 1;
             assert!(steps < 20_000_000, "{}: no end in sight at {now}", self.state());
             let next = self.path.wire.first_key_value().map_or(Time::MAX, |(&(at, _), _)| at);
@@ -268,8 +268,8 @@ impl<'a> Transfer<'a> {
             self.read,
             self.data.len(),
             self.written,
-            self.finished,
-            self.ended,
+            self.has_finished,
+            self.has_ended,
         )
     }
 
@@ -300,8 +300,11 @@ impl<'a> Transfer<'a> {
 
     /// The application reads some or all of the delivered data.
     fn consume(&mut self, now: Time) {
-        let taken =
-            if self.rng.chance(0.5) || self.ended { self.unread } else { self.rng.below(self.unread + 1) };
+        let taken = if self.rng.chance(0.5) || self.has_ended {
+            self.unread
+        } else {
+            self.rng.below(self.unread + 1)
+        };
         self.unread -= taken;
         if taken > 0 {
             self.receiver.handle(now, FlowInput::Consumed(taken));
@@ -326,8 +329,8 @@ impl<'a> Transfer<'a> {
                 }
                 FlowOutput::Event(event) => self.on_event(end, event),
                 FlowOutput::Ended { stopped } => {
-                    assert!(end == End::Receiver && !self.ended && !stopped, "{}", self.state());
-                    self.ended = true;
+                    assert!(end == End::Receiver && !self.has_ended && !stopped, "{}", self.state());
+                    self.has_ended = true;
                 }
                 FlowOutput::Timeout { at } => {
                     assert!(at > now, "{}: a timer that is due after a poll", self.state());
@@ -348,7 +351,7 @@ impl<'a> Transfer<'a> {
     fn on_event(&mut self, end: End, event: Event<Slice>) {
         match (end, event) {
             (End::Receiver, Event::Delivered(piece)) => {
-                assert!(!self.ended, "{}: data after the end", self.state());
+                assert!(!self.has_ended, "{}: data after the end", self.state());
                 let until = self.read + piece.len() as usize;
                 assert!(
                     self.data.get(self.read..until) == Some(piece.as_bytes()),
@@ -361,11 +364,11 @@ impl<'a> Transfer<'a> {
             }
             (End::Sender, Event::Finished) => {
                 assert!(
-                    !self.finished && self.read == self.data.len(),
+                    !self.has_finished && self.read == self.data.len(),
                     "{}: finished too early",
                     self.state()
                 );
-                self.finished = true;
+                self.has_finished = true;
             }
             (_, Event::Writable | Event::Congestion(_)) => {}
             (_, Event::Failed(failure)) => self.failed(failure),

@@ -8,7 +8,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::{Error, Existing, FaultKind, Options, Roots, Source, Target, UnresumableItem};
+use thalweg_net::transfer::{
+    Error, ExistingFilePolicy, FaultKind, Options, Roots, Source, Target, UnresumableItem,
+};
 
 fn set_time(path: &std::path::Path, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, 123_456_789);
@@ -37,7 +39,7 @@ fn a_tree_arrives_with_names_times_and_permissions() {
     ends.complete();
     assert_eq!(to.tree(), from.tree());
     let report = &ends.receiver.report;
-    assert_eq!((report.files, report.folders, report.moved.get()), (4, 4, 3_570_005));
+    assert_eq!((report.files, report.folders, report.bytes_moved.get()), (4, 4, 3_570_005));
     assert_eq!(ends.progress[1].total().unwrap().files, 4);
     assert_eq!(ends.progress[0].bytes().get(), 3_570_005);
 }
@@ -64,7 +66,7 @@ fn existing_files_are_not_sent_again() {
     let again = Transfer::default().run(&[from.join("set")], &to);
     again.complete();
     let report = &again.sender.report;
-    assert_eq!((report.files, report.unchanged, report.moved.get()), (0, 4, 0));
+    assert_eq!((report.files, report.unchanged, report.bytes_moved.get()), (0, 4, 0));
     assert_eq!(report.skipped.get(), 3_570_005);
     // Different size and time.
     from.write("set/small", b"larger");
@@ -89,7 +91,7 @@ fn checksum_mode_compares_contents() {
     // Equal size and time, so only contents differ.
     set_time(&to.join("other"), 77);
     let options = Options { checksum: true, ..Options::default() };
-    let existing = Existing::Any;
+    let existing = ExistingFilePolicy::Any;
     let ends = Transfer { options, existing, ..Transfer::default() }.run(&paths, &to);
     ends.complete();
     assert_eq!((ends.sender.report.files, ends.sender.report.unchanged), (1, 1));
@@ -169,7 +171,7 @@ fn a_stream_becomes_a_file_and_a_file_a_stream() {
         let target = Target::Output(Box::new(Output(output)));
         let ends = Transfer::default().run_to(source, target);
         ends.complete();
-        assert_eq!((&ends.sender.report.cut, &ends.receiver.report.cut), (&None, &None));
+        assert_eq!((&ends.sender.report.unresumable, &ends.receiver.report.unresumable), (&None, &None));
         assert!(chunks.iter().flatten().eq(bytes.iter().copied()));
     }
 }
@@ -207,19 +209,22 @@ fn a_stream_that_was_cut_off_begins_anew() {
         Target::Folder(to.unwrap())
     };
     let breaks = Break { to_receiver: 200_000, ..Break::never() };
-    let cut = Transfer::broken(breaks).run_to(stream(bytes.clone()), target());
-    assert!(cut.sender.result.is_err() && cut.receiver.result.is_err());
+    let interrupted = Transfer::broken(breaks).run_to(stream(bytes.clone()), target());
+    assert!(interrupted.sender.result.is_err() && interrupted.receiver.result.is_err());
     assert_eq!(to.names(), [name_of_unfinished("stream")]);
     let left = fs::canonicalize(to.join(&name_of_unfinished("stream"))).unwrap();
     assert_eq!(
-        cut.receiver.report.cut,
-        Some(UnresumableItem { name: "stream".to_owned(), left: Some(left) })
+        interrupted.receiver.report.unresumable,
+        Some(UnresumableItem { name: "stream".to_owned(), partial_file: Some(left) })
     );
-    assert_eq!(cut.sender.report.cut, Some(UnresumableItem { name: "stream".to_owned(), left: None }));
+    assert_eq!(
+        interrupted.sender.report.unresumable,
+        Some(UnresumableItem { name: "stream".to_owned(), partial_file: None })
+    );
     let shorter = random_bytes(5, 1000);
     let ends = Transfer::default().run_to(stream(shorter.clone()), target());
     ends.complete();
-    assert_eq!((&ends.sender.report.cut, &ends.receiver.report.cut), (&None, &None));
+    assert_eq!((&ends.sender.report.unresumable, &ends.receiver.report.unresumable), (&None, &None));
     assert_eq!(to.names(), ["stream"]);
     assert_eq!(to.read("stream"), shorter);
 }

@@ -6,7 +6,7 @@ use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use thalweg_net::transfer::{
-    Claims, Destination, Existing, FaultKind, Limits, Options, Quota, Roots, Source, Target,
+    Claims, Destination, ExistingFilePolicy, FaultKind, Limits, Options, Quota, Roots, Source, Target,
 };
 use thalweg_proto::units::Bytes;
 
@@ -15,7 +15,7 @@ fn set_time(path: &Path, seconds: u64) {
     File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
 }
 
-fn transfer(owner: &'static str, existing: Existing) -> Transfer {
+fn transfer(owner: &'static str, existing: ExistingFilePolicy) -> Transfer {
     Transfer { owner, existing, ..Transfer::default() }
 }
 
@@ -33,7 +33,9 @@ fn skipped_files(transfer: Transfer, paths: &[PathBuf], to: &TestFolder) -> Vec<
 fn a_file_is_replaced_only_for_who_sent_it() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("file", b"first");
-    let send = |owner| skipped_files(transfer(owner, Existing::default()), std::slice::from_ref(&file), &to);
+    let send = |owner| {
+        skipped_files(transfer(owner, ExistingFilePolicy::default()), std::slice::from_ref(&file), &to)
+    };
     assert_eq!(send("anna"), []);
     for (contents, time) in [("second", 2_000_000_000), ("third, older", 5)] {
         from.write("file", contents.as_bytes());
@@ -68,14 +70,14 @@ fn the_receiver_chooses_the_policy_for_existing_files() {
     let file = from.write("file", b"new");
     to.write("file", b"precious");
     let send = |existing| skipped_files(transfer("anna", existing), std::slice::from_ref(&file), &to);
-    assert_eq!(send(Existing::Keep), [("file".to_owned(), FaultKind::Kept)]);
+    assert_eq!(send(ExistingFilePolicy::Keep), [("file".to_owned(), FaultKind::Kept)]);
     assert_eq!(to.read("file"), b"precious");
-    assert_eq!(send(Existing::Any), []);
+    assert_eq!(send(ExistingFilePolicy::Any), []);
     assert_eq!(to.read("file"), b"new");
     // The file now belongs to this sender, but `Keep` still protects it.
     from.write("file", b"newer");
-    assert_eq!(send(Existing::Keep), [("file".to_owned(), FaultKind::Kept)]);
-    let replaced = transfer("anna", Existing::default()).run(std::slice::from_ref(&file), &to);
+    assert_eq!(send(ExistingFilePolicy::Keep), [("file".to_owned(), FaultKind::Kept)]);
+    let replaced = transfer("anna", ExistingFilePolicy::default()).run(std::slice::from_ref(&file), &to);
     assert_eq!(replaced.receiver.report.replaced, 1);
 }
 
@@ -89,7 +91,7 @@ fn replaced_files_can_be_backed_up() {
     for contents in ["one", "two"] {
         from.write("file", contents.as_bytes());
         let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
-        let destination = destination.with_existing(Existing::Backup).with_quota(quota.clone());
+        let destination = destination.with_existing(ExistingFilePolicy::Backup).with_quota(quota.clone());
         let source = Source::Paths(Roots::new(std::slice::from_ref(&file)).unwrap());
         Transfer::default().run_to(source, Target::Folder(destination)).complete();
     }
@@ -104,7 +106,7 @@ fn hidden_top_level_names_need_permission() {
     let paths = [from.write(".bashrc", b"evil"), from.join(".ssh"), from.join("set")];
     from.write(".ssh/authorized_keys", b"evil");
     from.write("set/.git/config", b"further down they are usual");
-    let failed = skipped_files(transfer("anna", Existing::Any), &paths, &to);
+    let failed = skipped_files(transfer("anna", ExistingFilePolicy::Any), &paths, &to);
     assert_eq!(failed, [".bashrc", ".ssh"].map(|name| (name.to_owned(), FaultKind::Hidden)));
     assert_eq!(to.names(), ["set"]);
     assert!(to.join("set/.git/config").exists());
@@ -180,7 +182,7 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
             ends.receiver.report
         };
         let before = all_entries(&to);
-        for existing in [Existing::Sent, Existing::Keep] {
+        for existing in [ExistingFilePolicy::Sent, ExistingFilePolicy::Keep] {
             let report = send(existing, &to);
             assert_eq!(
                 (&*report.failures[0].name, report.failures[0].fault.kind),
@@ -195,11 +197,11 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
         }
         let kept = TestFolder::new("to");
         make_entry(old, &kept, &outside, "old");
-        for (existing, to) in [(Existing::Any, &to), (Existing::Backup, &kept)] {
+        for (existing, to) in [(ExistingFilePolicy::Any, &to), (ExistingFilePolicy::Backup, &kept)] {
             let report = send(existing, to);
             assert_eq!((report.failures, report.replaced), (vec![], 1), "{old} to {new}");
             let mut expected = all_entries(&from);
-            if existing == Existing::Backup {
+            if existing == ExistingFilePolicy::Backup {
                 let aside = before.iter().filter(|(name, _)| name.starts_with("set/x"));
                 expected.extend(
                     aside.map(|(name, contents)| (name.replacen("set/x", "set/x.~1~", 1), contents.clone())),
@@ -218,7 +220,12 @@ fn special_files_are_never_replaced() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("x", b"new");
     let _socket = std::os::unix::net::UnixListener::bind(to.join("x")).unwrap();
-    for existing in [Existing::Sent, Existing::Keep, Existing::Any, Existing::Backup] {
+    for existing in [
+        ExistingFilePolicy::Sent,
+        ExistingFilePolicy::Keep,
+        ExistingFilePolicy::Any,
+        ExistingFilePolicy::Backup,
+    ] {
         let failed = skipped_files(transfer("anna", existing), std::slice::from_ref(&file), &to);
         assert_eq!(failed, [("x".to_owned(), FaultKind::PathConflict)]);
         assert_eq!(to.names(), ["x"]);

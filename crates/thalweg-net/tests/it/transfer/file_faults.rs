@@ -194,7 +194,7 @@ fn obstructing_entries_stay_unchanged() {
     assert_eq!(outside.names(), ["victim"]);
     assert_eq!(outside.read("victim"), b"untouched");
     assert_eq!(to.read("set/g"), b"g");
-    let passed: Vec<_> = ends.receiver.report.passed.iter().map(|it| (&*it.name, it.fault.kind)).collect();
+    let passed: Vec<_> = ends.receiver.report.omissions.iter().map(|it| (&*it.name, it.fault.kind)).collect();
     let unfinished = ["set/j.thalweg.part", "set/k.Thalweg.Part"].map(|name| (name, FaultKind::Unfinished));
     assert_eq!(passed, unfinished);
 }
@@ -280,9 +280,9 @@ fn a_stream_stops_where_the_quota_does() {
     let ends = Transfer::default().run_to(source, target);
     ends.sender.result.as_ref().unwrap();
     assert_eq!(ends.sender.report.failures[0].fault.kind, FaultKind::Quota);
-    assert!(ends.sender.report.moved.get() >= 900_000, "it came to the quota");
+    assert!(ends.sender.report.bytes_moved.get() >= 900_000, "it came to the quota");
     // No sender can resume it, so it reserves no room.
-    assert!(to.names().is_empty() && ends.receiver.report.cut.is_none(), "{:?}", to.names());
+    assert!(to.names().is_empty() && ends.receiver.report.unresumable.is_none(), "{:?}", to.names());
     assert_eq!((quota.used(), Quota::of(to.path(), limits).unwrap().used()), (Bytes::ZERO, Bytes::ZERO));
 }
 
@@ -298,7 +298,7 @@ fn a_full_disk_is_reported() {
     let ends = Transfer::default().run_to(source, Target::Output(Box::new(full)));
     ends.sender.result.as_ref().unwrap();
     assert_eq!(ends.sender.report.failures[0].fault.kind, FaultKind::DiskFull);
-    assert!(ends.sender.report.moved.get() < 150_000_000, "what is not wanted is not sent");
+    assert!(ends.sender.report.bytes_moved.get() < 150_000_000, "what is not wanted is not sent");
 }
 
 #[test]
@@ -340,8 +340,8 @@ fn a_returning_sender_takes_over_and_others_get_separate_files() {
 
     let source = || Source::Paths(Roots::new(std::slice::from_ref(&file)).unwrap());
     // None of anna's data is compared with the data that bert claims to have.
-    let cut = crate::transfer::Break { to_receiver: 300_000, ..crate::transfer::Break::never() };
-    let other = Transfer::broken(cut).run_to(source(), target("bert"));
+    let break_point = crate::transfer::Break { to_receiver: 300_000, ..crate::transfer::Break::never() };
+    let other = Transfer::broken(break_point).run_to(source(), target("bert"));
     assert_eq!(other.receiver.report.resumed.get(), 0);
     let again = Transfer::default().run_to(source(), target("anna"));
     again.complete();

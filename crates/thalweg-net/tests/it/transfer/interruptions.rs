@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use thalweg_net::transfer::tree_hash::BLOCK;
-use thalweg_net::transfer::{Error, Existing};
+use thalweg_net::transfer::{Error, ExistingFilePolicy};
 
 /// Damage to an unfinished file between two attempts.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +103,7 @@ proptest! {
             } else {
                 Break { to_sender: replies, ..Break::never() }
             };
-            let transfer = Transfer { existing: Existing::Any, ..Transfer::broken(breaks) };
+            let transfer = Transfer { existing: ExistingFilePolicy::Any, ..Transfer::broken(breaks) };
             let ends = transfer.run(&[from.join("set")], &to);
             for result in [&ends.sender.result, &ends.receiver.result] {
                 prop_assert!(matches!(result, Ok(()) | Err(Error::Interrupted(_))), "{result:?}");
@@ -111,7 +111,7 @@ proptest! {
             holds_nothing_wrong(&from, &to, Some(&old));
             unfinished_files(&to).iter().for_each(|path| apply(damage, path));
         }
-        let transfer = Transfer { existing: Existing::Any, ..Transfer::default() };
+        let transfer = Transfer { existing: ExistingFilePolicy::Any, ..Transfer::default() };
         let ends = transfer.run(&[from.join("set")], &to);
         ends.complete();
         prop_assert!(to.tree() == from.tree(), "the trees differ");
@@ -130,7 +130,7 @@ fn not_one_byte_is_sent_twice() {
         assert!(attempts < 100);
         let breaks = Break { to_receiver: 123_457, ..Break::never() };
         let ends = Transfer::broken(breaks).run(std::slice::from_ref(&file), &to);
-        moved += ends.receiver.report.moved.get();
+        moved += ends.receiver.report.bytes_moved.get();
         holds_nothing_wrong(&from, &to, None);
         if ends.receiver.result.is_ok() && ends.sender.result.is_ok() {
             break;
@@ -173,7 +173,7 @@ fn only_the_damaged_block_is_sent_again() {
     to.write(&name_of_unfinished("file"), &left);
     let ends = Transfer::default().run(&[file], &to);
     ends.complete();
-    assert_eq!(ends.receiver.report.moved.get(), BLOCK);
+    assert_eq!(ends.receiver.report.bytes_moved.get(), BLOCK);
     assert_eq!(ends.receiver.report.resumed.get(), size - BLOCK);
     assert_eq!(ends.progress.map(|progress| progress.fresh().get()), [BLOCK; 2]);
     assert_eq!(to.tree(), from.tree());
@@ -204,7 +204,7 @@ fn a_complete_unfinished_file_only_needs_its_name() {
         fs::set_permissions(&part, permissions).unwrap();
         let ends = Transfer::default().run(&[file], &to);
         ends.complete();
-        assert_eq!(ends.receiver.report.moved.get(), 0);
+        assert_eq!(ends.receiver.report.bytes_moved.get(), 0);
         assert_eq!(to.tree(), from.tree());
     }
 }

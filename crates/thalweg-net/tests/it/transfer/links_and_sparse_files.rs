@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 use thalweg_net::transfer::transfer_messages::UnpreservedMetadata;
 use thalweg_net::transfer::tree_hash::BLOCK;
-use thalweg_net::transfer::{Claims, Destination, Existing, FaultKind, Options, Roots, Source, Target};
+use thalweg_net::transfer::{
+    Claims, Destination, ExistingFilePolicy, FaultKind, Options, Roots, Source, Target,
+};
 
 fn target(path: &Path) -> String {
     fs::read_link(path).unwrap().into_os_string().into_string().unwrap()
@@ -44,7 +46,9 @@ fn symbolic_links_are_transferred_unchanged() {
     let kept = Transfer::default().run(&[from.join("set")], &to);
     kept.end();
     assert_eq!(kept.receiver.report.failures[0].fault.kind, FaultKind::NotFromSender);
-    Transfer { existing: Existing::Any, ..Transfer::default() }.run(&[from.join("set")], &to).complete();
+    Transfer { existing: ExistingFilePolicy::Any, ..Transfer::default() }
+        .run(&[from.join("set")], &to)
+        .complete();
     assert_eq!(target(&to.join("set/lib/libx.so")), "libx.so.2");
 }
 
@@ -79,7 +83,7 @@ fn links_that_lead_outside_are_reported_and_need_permission() {
     // Nothing is written through a link: a file of that name is sent now.
     fs::remove_file(from.join("set/a")).unwrap();
     from.write("set/a", b"overwritten");
-    for existing in [Existing::Sent, Existing::Any, Existing::Backup] {
+    for existing in [ExistingFilePolicy::Sent, ExistingFilePolicy::Any, ExistingFilePolicy::Backup] {
         let ends = Transfer { existing, ..Transfer::default() }.run(&[from.join("set/a")], &to);
         ends.complete();
         fs::remove_file(to.join("a")).unwrap();
@@ -106,7 +110,7 @@ fn further_names_of_a_file_are_no_copies() {
     let ends = Transfer::default().run(&[from.join("set")], &to);
     ends.complete();
     let report = &ends.sender.report;
-    assert_eq!((report.files, report.links, report.moved.get()), (3, 3, 2_000_008));
+    assert_eq!((report.files, report.links, report.bytes_moved.get()), (3, 3, 2_000_008));
     are_one(&to);
     let again = Transfer::default().run(&[from.join("set")], &to);
     again.complete();
@@ -168,7 +172,7 @@ fn holes_stay_holes() {
         let ends = Transfer::default().run(std::slice::from_ref(&path), &to);
         ends.complete();
         let report = &ends.sender.report;
-        assert_eq!(report.holes.get() + report.moved.get(), size, "{name}");
+        assert_eq!(report.holes.get() + report.bytes_moved.get(), size, "{name}");
         assert_eq!(ends.progress[0].bytes().get(), size, "{name}");
         assert!(to.read(name) == from.read(name), "{name}");
         // The last block, and blocks with some data, are sent whole.
@@ -273,7 +277,7 @@ fn contents_are_compared_without_reading_holes() {
         }
         let send = || {
             let options = Options { checksum: true, ..Options::default() };
-            let transfer = Transfer { options, existing: Existing::Keep, ..Transfer::default() };
+            let transfer = Transfer { options, existing: ExistingFilePolicy::Keep, ..Transfer::default() };
             let ends = transfer.run(std::slice::from_ref(&path), &to);
             assert_eq!(ends.sender.report.failures, ends.receiver.report.failures);
             (ends.sender.report.unchanged, ends.receiver.report.failed)

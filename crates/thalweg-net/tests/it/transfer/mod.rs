@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use temporary_folders::TestFolder;
 use thalweg_net::transfer::{
-    Claims, Destination, Existing, Options, Progress, Roots, Source, Target, TransferOutcome,
+    Claims, Destination, ExistingFilePolicy, Options, Progress, Roots, Source, Target, TransferOutcome,
     TransferScheduler, receive_transfer, send_transfer,
 };
 
@@ -26,7 +26,7 @@ use thalweg_net::transfer::{
 struct Transfer {
     options: Options,
     owner: &'static str,
-    existing: Existing,
+    existing: ExistingFilePolicy,
     claims: Claims,
     breaks: Break,
 }
@@ -36,7 +36,7 @@ impl Default for Transfer {
         Self {
             options: Options::default(),
             owner: "anna",
-            existing: Existing::default(),
+            existing: ExistingFilePolicy::default(),
             claims: Claims::default(),
             breaks: Break::never(),
         }
@@ -108,7 +108,7 @@ impl TransferEnds {
             (theirs.files, theirs.folders, theirs.links, theirs.unchanged, theirs.skipped, theirs.resumed)
         );
         assert_eq!((ours.holes, ours.lost), (theirs.holes, theirs.lost));
-        assert_eq!((ours.moved, &ours.passed), (theirs.moved, &theirs.passed));
+        assert_eq!((ours.bytes_moved, &ours.omissions), (theirs.bytes_moved, &theirs.omissions));
         assert_eq!(self.progress[0].bytes(), self.progress[1].bytes(), "both sides show the same");
         assert_eq!(self.progress[0].files(), self.progress[1].files());
         let had = [ours, theirs].map(|report| report.skipped.get() + report.resumed.get());

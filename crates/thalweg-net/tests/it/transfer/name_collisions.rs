@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use thalweg_net::transfer::{
-    Claims, Destination, Existing, FaultKind, Progress, Roots, Source, Target, TransferScheduler,
+    Claims, Destination, ExistingFilePolicy, FaultKind, Progress, Roots, Source, Target, TransferScheduler,
     receive_transfer, send_transfer,
 };
 
@@ -74,7 +74,7 @@ fn unfinished_files(top: &Path) -> Vec<PathBuf> {
 /// Returns the failed paths with their reasons, and checks that both ends report the same.
 fn failed_paths(ends: &TransferEnds) -> Result<BTreeMap<String, FaultKind>, TestCaseError> {
     let names = |report: &thalweg_net::transfer::Report| -> BTreeMap<String, FaultKind> {
-        let all = report.failures.iter().chain(&report.passed);
+        let all = report.failures.iter().chain(&report.omissions);
         all.map(|failure| (failure.name.clone(), failure.fault.kind)).collect()
     };
     let [ours, theirs] = [names(&ends.sender.report), names(&ends.receiver.report)];
@@ -133,7 +133,8 @@ fn names() -> Vec<OsString> {
     let long = "n".repeat(255);
     // Name parts of unfinished files with long names.
     let of_long = name_of_unfinished(&long);
-    let cut = of_long.rsplit_once('.').and_then(|(rest, _)| rest.rsplit_once('.')).unwrap().0.to_owned();
+    let shortened_name =
+        of_long.rsplit_once('.').and_then(|(rest, _)| rest.rsplit_once('.')).unwrap().0.to_owned();
     let names = [
         "fa",
         "fa~",
@@ -155,7 +156,7 @@ fn names() -> Vec<OsString> {
         &long[1..],
         &format!("{}~", &long[1..]),
         &format!("{}\u{e4}", &long[2..]),
-        &cut,
+        &shortened_name,
         &name_of_unfinished("fa"),
         &name_of_unfinished("fa~"),
         &name_of_unfinished("fa")["fa".len()..],
@@ -212,14 +213,14 @@ fn create_tree(draws: &[Draw], seed: u64, place: &TestFolder) {
 }
 
 fn transfer(claims: &Claims, breaks: Break) -> Transfer {
-    Transfer { existing: Existing::Any, claims: claims.clone(), breaks, ..Transfer::default() }
+    Transfer { existing: ExistingFilePolicy::Any, claims: claims.clone(), breaks, ..Transfer::default() }
 }
 
-fn break_after(cut: u64) -> Break {
-    if cut.is_multiple_of(2) {
-        Break { to_receiver: 1 + cut / 2, ..Break::never() }
+fn break_after(bytes: u64) -> Break {
+    if bytes.is_multiple_of(2) {
+        Break { to_receiver: 1 + bytes / 2, ..Break::never() }
     } else {
-        Break { to_sender: 1 + cut / 40, ..Break::never() }
+        Break { to_sender: 1 + bytes / 40, ..Break::never() }
     }
 }
 
@@ -325,7 +326,7 @@ fn a_process_that_receives() {
     let Some(top) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
     let mut stream = UnixStream::connect(top.join("socket")).unwrap();
     let destination = Destination::new(&top.join("to"), Claims::default(), "anna").unwrap();
-    let target = Target::Folder(destination.with_existing(Existing::Any));
+    let target = Target::Folder(destination.with_existing(ExistingFilePolicy::Any));
     let to_peer = stream.try_clone().unwrap();
     receive_transfer(target, &TransferScheduler::default(), &mut stream, to_peer, &Arc::new(Progress::new()));
 }

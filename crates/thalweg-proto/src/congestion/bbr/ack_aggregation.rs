@@ -5,7 +5,7 @@ use super::{AckedData, Bbr};
 use crate::units::Time;
 
 /// Lifetime of a value after Startup, in round trips (ExtraAckedFilterLen).
-const ROUNDS: usize = 10;
+const FILTER_ROUNDS: usize = 10;
 /// Lifetime of a value in Startup, in round trips.
 const STARTUP_ROUNDS: usize = 1;
 
@@ -17,7 +17,7 @@ pub(super) struct Aggregation {
     /// BBR.extra_acked_delivered, in bytes.
     delivered: f64,
     /// Maximum per recent round trip, in a ring by round number (BBR.extra_acked_filter).
-    maxima: [f64; ROUNDS + 1],
+    maxima: [f64; FILTER_ROUNDS + 1],
     round: u64,
     /// Maximum over the valid round trips (BBR.extra_acked), in bytes.
     pub extra: f64,
@@ -25,7 +25,7 @@ pub(super) struct Aggregation {
 
 impl Aggregation {
     fn slot(round: u64) -> usize {
-        (round % (ROUNDS as u64 + 1)) as usize
+        (round % (FILTER_ROUNDS as u64 + 1)) as usize
     }
 
     /// Returns the bytes beyond the amount expected at the rate `bw` when `acked` more are acknowledged
@@ -43,7 +43,7 @@ impl Aggregation {
     /// Adds a value of `round`, and updates the maximum over the last `rounds` round trips.
     fn add(&mut self, round: u64, extra: f64, rounds: usize) {
         if round != self.round {
-            for passed in (self.round + 1..=round).rev().take(ROUNDS + 1) {
+            for passed in (self.round + 1..=round).rev().take(FILTER_ROUNDS + 1) {
                 self.maxima[Self::slot(passed)] = 0.0;
             }
             self.round = round;
@@ -61,7 +61,7 @@ impl Bbr {
     pub(super) fn update_aggregation(&mut self, ack: &AckedData) {
         let extra = self.aggregation.beyond(ack.now, self.bw, ack.rs.newly_acked as f64).min(self.cwnd);
         // In Startup a rate that doubles each round trip is no aggregation.
-        let rounds = if self.full_bw.reached { ROUNDS } else { STARTUP_ROUNDS };
+        let rounds = if self.full_bw.is_reached { FILTER_ROUNDS } else { STARTUP_ROUNDS };
         self.aggregation.add(self.sampler.rounds(), extra, rounds);
     }
 }
@@ -89,12 +89,12 @@ mod tests {
     #[test]
     fn values_expire_after_ten_round_trips() {
         let mut aggregation = Aggregation::default();
-        aggregation.add(5, 700.0, ROUNDS);
+        aggregation.add(5, 700.0, FILTER_ROUNDS);
         for round in 6..=15 {
-            aggregation.add(round, 100.0, ROUNDS);
+            aggregation.add(round, 100.0, FILTER_ROUNDS);
             assert!((aggregation.extra - 700.0).abs() < 1e-9, "round {round}");
         }
-        aggregation.add(16, 100.0, ROUNDS);
+        aggregation.add(16, 100.0, FILTER_ROUNDS);
         assert!((aggregation.extra - 100.0).abs() < 1e-9);
         let mut startup = Aggregation::default();
         startup.add(1, 700.0, STARTUP_ROUNDS);

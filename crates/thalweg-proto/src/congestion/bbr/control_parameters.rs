@@ -18,12 +18,12 @@ const MIN_PIPE: f64 = 4.0;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CwndLimited {
     now: bool,
-    before: bool,
+    was_limited: bool,
 }
 
 impl CwndLimited {
     pub fn get(self) -> bool {
-        self.now || self.before
+        self.now || self.was_limited
     }
 
     pub fn note(&mut self, full: bool) {
@@ -31,7 +31,7 @@ impl CwndLimited {
     }
 
     pub fn next_round(&mut self) {
-        (self.before, self.now) = (self.now, false);
+        (self.was_limited, self.now) = (self.now, false);
     }
 }
 
@@ -55,7 +55,7 @@ impl Bbr {
     /// Implements SetPacingRateWithGain(). Until the pipe has been filled once, the rate only increases.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.bw * (1.0 - PACING_MARGIN);
-        if rate > self.pacing_rate || self.full_bw.reached && rate > 0.0 {
+        if rate > self.pacing_rate || self.full_bw.is_reached && rate > 0.0 {
             self.pacing_rate = rate;
         }
     }
@@ -77,7 +77,7 @@ impl Bbr {
     pub(super) fn set_cwnd(&mut self, ack: &AckedData) {
         let max_inflight = self.max_inflight();
         let grown = self.cwnd + ack.rs.newly_acked as f64;
-        if self.full_bw.reached {
+        if self.full_bw.is_reached {
             self.cwnd = grown.min(max_inflight);
         } else if self.cwnd < max_inflight || (self.sampler.delivered() as f64) < self.initial_cwnd() {
             // "cwnd Adjustment Mechanism": before an initial window of data is delivered, the model is too

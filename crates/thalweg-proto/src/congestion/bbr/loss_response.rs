@@ -19,7 +19,7 @@ pub(super) struct Losses {
     /// Number of separate lost ranges in the round.
     pub ranges: u32,
     /// A mark occurred in the round.
-    pub marked: bool,
+    pub had_mark: bool,
     /// End of the last lost range.
     range_end: u64,
     /// Current loss episode.
@@ -133,7 +133,7 @@ impl Bbr {
         self.note_loss();
         self.sampler.on_marked(ack.rs.newly_acked);
         self.loss.ranges += 1;
-        self.loss.marked = true;
+        self.loss.had_mark = true;
         if self.cycle.is_probe_sample && self.is_inflight_too_high(ack.rs.tx_in_flight, ack.rs.lost) {
             self.handle_inflight_too_high(ack.now, ack.rs.tx_in_flight as f64, ack.rs.app_limited);
         }
@@ -210,7 +210,7 @@ impl Bbr {
         let probes_rtt = self.state == BbrState::ProbeRtt;
         match self.undo.state.take() {
             Some(BbrState::Startup) if self.state != BbrState::Startup => {
-                self.full_bw.reached = false;
+                self.full_bw.is_reached = false;
                 if !probes_rtt {
                     self.enter(BbrState::Startup);
                 }

@@ -9,7 +9,7 @@ const HALF_FILTER_ROUNDS: u32 = 5;
 /// per second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxBandwidth {
-    before: f64,
+    previous_cycle: f64,
     now: f64,
     /// Round trips since the last advance, if the filter counts them.
     rounds: u32,
@@ -18,7 +18,7 @@ pub(super) struct MaxBandwidth {
 impl MaxBandwidth {
     /// Returns BBR.max_bw.
     pub fn get(&self) -> f64 {
-        self.before.max(self.now)
+        self.previous_cycle.max(self.now)
     }
 
     pub fn update(&mut self, rate: f64) {
@@ -28,7 +28,7 @@ impl MaxBandwidth {
     /// Ends a cycle (AdvanceMaxBwFilter). A cycle without a sample does not replace the previous one.
     pub fn advance(&mut self) {
         if self.now > 0.0 {
-            (self.before, self.now) = (self.now, 0.0);
+            (self.previous_cycle, self.now) = (self.now, 0.0);
         }
     }
 

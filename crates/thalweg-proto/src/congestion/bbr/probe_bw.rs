@@ -119,7 +119,7 @@ impl Bbr {
     /// Implements UpdateProbeBWCyclePhase().
     pub(super) fn update_cycle(&mut self, ack: &AckedData) {
         // The feedback of the last probe may start the next one, so it precedes the schedule.
-        if !self.full_bw.reached || self.adapt_long_term(ack) {
+        if !self.full_bw.is_reached || self.adapt_long_term(ack) {
             return;
         }
         let goes_down = self.state == BbrState::ProbeUp && self.is_time_to_go_down(ack);

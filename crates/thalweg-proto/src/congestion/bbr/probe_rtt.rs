@@ -9,7 +9,7 @@ use crate::units::{Duration, Time};
 const DURATION: Duration = Duration::from_millis(200);
 /// Lifetime of the minimum round-trip time (MinRTTFilterLen): longer than the interval, so a ProbeRTT still
 /// uses the minimum of the previous one.
-const FILTER: Duration = Duration::from_secs(10);
+const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
 
 /// Minimum round-trip time, and the schedule of ProbeRTT.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +27,12 @@ pub(super) struct MinRtt {
     /// BBR.probe_rtt_expired.
     pub expired: bool,
     /// BBR.probe_rtt_done_stamp; `None` until the data in flight is small enough.
-    pub done: Option<Time>,
+    pub done_stamp: Option<Time>,
     /// BBR.probe_rtt_round_done.
     pub round_done: bool,
     /// Minimum round-trip time before the last acknowledgement, which may have expired it, in seconds.
-    before: Option<f64>,
-    /// The value of `before` at the start of the last ProbeRTT.
+    min_rtt_before: Option<f64>,
+    /// The value of `min_rtt_before` at the start of the last ProbeRTT.
     at_entry: Option<f64>,
 }
 
@@ -45,9 +45,9 @@ impl Default for MinRtt {
             probe_delay: Duration::MAX,
             probe_stamp: Time::ZERO,
             expired: false,
-            done: None,
+            done_stamp: None,
             round_done: false,
-            before: None,
+            min_rtt_before: None,
             at_entry: None,
         }
     }
@@ -62,8 +62,8 @@ impl MinRtt {
         {
             (self.probe_delay, self.probe_stamp) = (rtt, now);
         }
-        self.before = self.seconds;
-        if self.probe_delay < self.rtt || now.since(self.stamp) > FILTER {
+        self.min_rtt_before = self.seconds;
+        if self.probe_delay < self.rtt || now.since(self.stamp) > MIN_RTT_FILTER {
             (self.rtt, self.stamp) = (self.probe_delay, self.probe_stamp);
             self.seconds = (self.rtt < Duration::MAX).then(|| self.rtt.as_secs_f64());
         }
@@ -77,8 +77,8 @@ impl Bbr {
         if self.state != BbrState::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
             self.save_cwnd();
             self.enter(BbrState::ProbeRtt);
-            self.min_rtt.done = None;
-            self.min_rtt.at_entry = self.min_rtt.before;
+            self.min_rtt.done_stamp = None;
+            self.min_rtt.at_entry = self.min_rtt.min_rtt_before;
             self.cycle.ack_phase = AckPhase::Stopping;
             self.sampler.start_round();
         }
@@ -94,7 +94,7 @@ impl Bbr {
     fn handle_probe_rtt(&mut self, ack: &AckedData) {
         // Rates measured in ProbeRTT do not reflect the path.
         self.sampler.mark_app_limited(ack.in_flight as u64);
-        if self.min_rtt.done.is_some() {
+        if self.min_rtt.done_stamp.is_some() {
             // A round trip too, since on long paths 200 ms bring no sample of the drained queue.
             self.min_rtt.round_done |= ack.rs.round_start;
             if self.min_rtt.round_done {
@@ -102,7 +102,7 @@ impl Bbr {
             }
         } else if ack.in_flight <= self.probe_rtt_cwnd() {
             // The duration begins once the data in flight is small: the queue drains only from then on.
-            self.min_rtt.done = Some(ack.now + DURATION);
+            self.min_rtt.done_stamp = Some(ack.now + DURATION);
             self.min_rtt.round_done = false;
             self.sampler.start_round();
         }
@@ -110,7 +110,7 @@ impl Bbr {
 
     /// Implements CheckProbeRTTDone().
     pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
-        if self.min_rtt.done.is_some_and(|done| now > done) {
+        if self.min_rtt.done_stamp.is_some_and(|done| now > done) {
             self.min_rtt.probe_stamp = now;
             self.restore_cwnd();
             self.exit_probe_rtt(now);
@@ -121,7 +121,7 @@ impl Bbr {
     fn exit_probe_rtt(&mut self, now: Time) {
         // "Exiting ProbeRTT": congestion in ProbeRTT may have pulled the bounds far below the capacity.
         self.reset_short_term();
-        if self.full_bw.reached {
+        if self.full_bw.is_reached {
             // The next probe is a whole cycle away, and the queue is known to be empty.
             self.start_down(now);
             self.enter(BbrState::ProbeCruise);

@@ -15,7 +15,7 @@ const MAX_DRAIN_ROUNDS: u64 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullBandwidth {
     /// The pipe has been full at some time (BBR.full_bw_reached).
-    pub reached: bool,
+    pub is_reached: bool,
     /// The pipe has been full since the last reset (BBR.full_bw_now).
     pub now: bool,
     /// Baseline rate of the growth test, in bytes per second (BBR.full_bw).
@@ -27,7 +27,7 @@ pub(super) struct FullBandwidth {
 impl FullBandwidth {
     /// Implements ResetFullBW(), with `bw` as the baseline.
     pub fn reset(&mut self, bw: f64) {
-        *self = Self { reached: self.reached, now: false, bw, count: 0 };
+        *self = Self { is_reached: self.is_reached, now: false, bw, count: 0 };
     }
 }
 
@@ -44,7 +44,7 @@ impl Bbr {
         }
         self.full_bw.count += 1;
         self.full_bw.now = self.full_bw.count >= PLATEAU_ROUNDS;
-        self.full_bw.reached |= self.full_bw.now;
+        self.full_bw.is_reached |= self.full_bw.now;
     }
 
     /// Implements CheckStartupDone().
@@ -53,7 +53,7 @@ impl Bbr {
             return;
         }
         self.check_startup_high_loss(ack);
-        if self.full_bw.reached {
+        if self.full_bw.is_reached {
             self.enter(BbrState::Drain);
             self.drain_start_round = self.sampler.rounds();
         }
@@ -67,8 +67,8 @@ impl Bbr {
         }
         // Counts of a round end with it, whether or not the test uses them.
         let ranges = core::mem::take(&mut self.loss.ranges);
-        let in_recovery = self.loss.is_in_fast_recovery() || core::mem::take(&mut self.loss.marked);
-        if self.full_bw.reached
+        let in_recovery = self.loss.is_in_fast_recovery() || core::mem::take(&mut self.loss.had_mark);
+        if self.full_bw.is_reached
             || !in_recovery
             || ranges < FULL_LOSS_COUNT
             || !self.is_inflight_too_high(ack.rs.tx_in_flight, ack.rs.lost)
@@ -76,7 +76,7 @@ impl Bbr {
             return;
         }
         self.undo.state = Some(BbrState::Startup);
-        self.full_bw.reached = true;
+        self.full_bw.is_reached = true;
         self.full_bw.now = true;
         // "Exiting Startup Based on Packet Loss": what was delivered in a round trip despite the losses fits
         // the path.

@@ -16,7 +16,7 @@ use crate::units::{Duration, Time};
 /// Minimum time without the shortest delay before a drain, and its minimum in round trips, as a drain takes some of them.
 /// The time is the same in all modes and beside any queue: with two intervals only some flows take part in every second
 /// drain, and others of the scheme look like competing traffic.
-const INTERVAL: (Duration, f64) = (Duration::from_secs(3), 8.0);
+const DRAIN_INTERVAL: (Duration, f64) = (Duration::from_secs(3), 8.0);
 /// Minimum time to the next drain, and its minimum in round trips, after one in which the delay did not fall.
 const MIN_DRAIN_INTERVAL: (Duration, f64) = (Duration::from_millis(500), 4.0);
 /// Reductions of the window in a drain, as shares of it: by default, and beside a long queue, where growth of competing
@@ -25,13 +25,13 @@ const MIN_DRAIN_INTERVAL: (Duration, f64) = (Duration::from_millis(500), 4.0);
 const DRAIN_REDUCTIONS: (f64, f64) = (0.25, 0.5);
 /// Round trips of a drain: the reduction, and its effect one round trip later. Beside a long queue the reduction lasts
 /// two round trips, as drains of other flows begin within one round trip.
-const ROUNDS: u32 = 2;
+const DRAIN_ROUNDS: u32 = 2;
 const LONG_ROUNDS: u32 = 3;
 /// Number of first drains, and of drains after one that lowered the base delay by this share of the target, in which the
 /// larger reduction is used: flows that start beside a queue take it for the path's delay, and the smaller reduction of
 /// all need not empty it.
-const DEEP: u32 = 2;
-const LOWER: f64 = 0.1;
+const DEEP_DRAINS: u32 = 2;
+const LOWER_REDUCTION: f64 = 0.1;
 /// Multiple of the target without its segment above which a queue is long. The target of a flow that has lost its rate to
 /// competing traffic approaches the queue of that traffic, which would then never be long.
 const LONG_QUEUE_FACTOR: f64 = 1.5;
@@ -40,23 +40,23 @@ const LONG_QUEUE_FACTOR: f64 = 1.5;
 const MIN_QUEUE: (Duration, f64) = (Duration::from_millis(500), 6.0);
 const SHRINKS: f64 = 0.9;
 /// Share of the common reduction's effect below which the queue is that of competing traffic.
-const ELASTIC: f64 = 0.85;
+const ELASTIC_SHARE: f64 = 0.85;
 /// Consecutive drains that show competing traffic before a flow competes, as drains of many flows of the scheme coincide
 /// after a few, and that show none before it stops, as CUBIC's window also changes in a drain. One suffices beside a queue
 /// above twice the target that did not fall before.
-const COMPETES: u32 = 4;
-const STOPS: u32 = 2;
+const COMPETING_TESTS: u32 = 4;
+const STOPPING_TESTS: u32 = 2;
 /// Share of the common reduction's effect below which the delay did not fall.
 const UNCHANGED_DELAY_SHARE: f64 = 0.1;
 /// Round trips since the delay of the last drain was seen, up to which it is still the same.
-const FLAT: f64 = 2.0;
+const SAME_DELAY_ROUNDS: f64 = 2.0;
 /// Maximum difference of the remaining delay of consecutive drains, as a share of it, and number of such differences at
 /// which the delay is the path's.
 const MAX_DELAY_DIFFERENCE: f64 = 0.02;
 const SAME_DRAINS: u32 = 2;
 /// Multiple of the largest window since the queue was short up to which a flow that begins to compete grows by slow
 /// start: competing traffic took what the flow has yielded meanwhile.
-const REGAINS: f64 = 4.0;
+const REGAINED_WINDOW: f64 = 4.0;
 
 /// Returns a time and a number of round trips of `rtt` seconds, whichever is longer.
 fn longer_of_time_and_round_trips((time, round_trips): (Duration, f64), rtt: f64) -> Duration {
@@ -65,17 +65,17 @@ fn longer_of_time_and_round_trips((time, round_trips): (Duration, f64), rtt: f64
 
 /// Returns the minimum time without the shortest delay before a drain, with this shortest round-trip time in seconds.
 pub(super) fn interval(min_rtt: f64) -> Duration {
-    longer_of_time_and_round_trips(INTERVAL, min_rtt)
+    longer_of_time_and_round_trips(DRAIN_INTERVAL, min_rtt)
 }
 
 /// State of drains.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Drain {
     /// Reduction in effect, as a share of the window.
-    cut: f64,
+    window_reduction: f64,
     /// Remaining round trips of the drain, and its beginning.
     rounds: u32,
-    began: Time,
+    start_time: Time,
     /// Queueing delay before, shortest delay since, and the decrease that a common reduction would cause, in seconds.
     queue: f64,
     shortest: f64,
@@ -99,7 +99,7 @@ pub(super) struct Drain {
     longest: f64,
     /// Largest window since the last drain without a long queue, in bytes.
     peak: f64,
-    /// Consecutive drains that did not lower the base delay, up to [`DEEP`], and the base delay at the beginning of the
+    /// Consecutive drains that did not lower the base delay, up to [`DEEP_DRAINS`], and the base delay at the beginning of the
     /// last drain, in seconds.
     confirmed: u32,
     base: f64,
@@ -108,12 +108,12 @@ pub(super) struct Drain {
 impl Drain {
     /// Returns the share of the window in use.
     pub fn share(&self) -> f64 {
-        1.0 - self.cut
+        1.0 - self.window_reduction
     }
 
     /// Returns true while the rate is reduced.
     pub fn is_reducing(&self) -> bool {
-        self.cut > 0.0
+        self.window_reduction > 0.0
     }
 
     /// Records a response to congestion.
@@ -148,10 +148,10 @@ impl Drain {
     /// Returns true if the delay is still that of the last drain, in which it did not fall, and a further drain is due:
     /// the path may be longer. The arguments are the time since the shortest delay and the round-trip time, in seconds.
     fn is_repeat_due(&self, now: Time, age: f64, rtt: f64) -> bool {
-        let is_flat = self.long.is_some() && age <= FLAT * rtt;
+        let is_flat = self.long.is_some() && age <= SAME_DELAY_ROUNDS * rtt;
         is_flat
             && self.repeats > 0
-            && now.since(self.began) >= longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt)
+            && now.since(self.start_time) >= longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt)
     }
 
     /// Evaluates a finished drain. Returns the share of a common reduction's effect, and whether the path is longer.
@@ -183,7 +183,7 @@ impl Thalweg {
             self.drain.rounds -= 1;
             self.drain.shortest = self.drain.shortest.min(queueing);
             if self.drain.rounds == 1 {
-                self.drain.cut = 0.0;
+                self.drain.window_reduction = 0.0;
             }
             if self.drain.rounds == 0 {
                 self.end_drain(now, without_segment);
@@ -227,18 +227,18 @@ impl Thalweg {
         self.drain.is_repeat = is_repeat;
         // All flows see a long queue, and the expected decrease counts on all.
         let is_long = self.drain.long.is_some();
-        let is_deep = is_long || self.drain.confirmed < DEEP;
+        let is_deep = is_long || self.drain.confirmed < DEEP_DRAINS;
         self.drain.base = self.delay.base();
-        self.drain.began = now;
+        self.drain.start_time = now;
         let queueing = self.drain.queue;
-        self.drain.cut = match (self.is_competing, is_deep) {
+        self.drain.window_reduction = match (self.is_competing, is_deep) {
             (true, _) => (queueing / rtt).clamp(DRAIN_REDUCTIONS.0, DRAIN_REDUCTIONS.1),
             (false, true) => DRAIN_REDUCTIONS.1,
             (false, false) => DRAIN_REDUCTIONS.0,
         };
-        self.drain.rounds = if self.is_competing || is_long { LONG_ROUNDS } else { ROUNDS };
+        self.drain.rounds = if self.is_competing || is_long { LONG_ROUNDS } else { DRAIN_ROUNDS };
         self.drain.shortest = f64::INFINITY;
-        self.drain.falls = (self.drain.cut * rtt).min(queueing);
+        self.drain.falls = (self.drain.window_reduction * rtt).min(queueing);
     }
 
     /// Returns true if the queue before `until` may be competing traffic's.
@@ -253,9 +253,9 @@ impl Thalweg {
             self.delay.lengthen_base(self.drain.shortest);
         }
         self.evidence.evaluate_drains();
-        let is_lower = self.delay.base() < self.drain.base - LOWER * target;
-        self.drain.confirmed = if is_lower { 0 } else { DEEP.min(self.drain.confirmed + 1) };
-        let is_common = fell >= ELASTIC;
+        let is_lower = self.delay.base() < self.drain.base - LOWER_REDUCTION * target;
+        self.drain.confirmed = if is_lower { 0 } else { DEEP_DRAINS.min(self.drain.confirmed + 1) };
+        let is_common = fell >= ELASTIC_SHARE;
         let is_contrary = match self.is_competing {
             true => is_common,
             false => !is_common && !is_longer_path && self.drain.long.is_some(),
@@ -265,11 +265,11 @@ impl Thalweg {
         } else if is_contrary && !self.drain.is_repeat {
             self.drain.contrary += 1;
         }
-        let is_certain = self.drain.is_excessive && self.suspects_competition(self.drain.began);
+        let is_certain = self.drain.is_excessive && self.suspects_competition(self.drain.start_time);
         let needed = match self.is_competing {
-            true => STOPS,
+            true => STOPPING_TESTS,
             false if is_certain => 1,
-            false => COMPETES,
+            false => COMPETING_TESTS,
         };
         let is_decided = self.drain.contrary >= needed && !self.drain.is_repeat;
         if self.is_competing {
@@ -290,7 +290,7 @@ impl Thalweg {
         if self.config.compete {
             let peak = self.drain.peak.max(self.full_window());
             self.set_competing(true);
-            self.cubic = Some(self.cubic_at(now, peak, REGAINS * peak));
+            self.cubic = Some(self.cubic_at(now, peak, REGAINED_WINDOW * peak));
         }
     }
 

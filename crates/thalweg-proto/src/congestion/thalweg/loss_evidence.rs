@@ -7,18 +7,18 @@
 use core::ops::RangeInclusive;
 
 /// Number of packets after which counts are halved: those of the path, and recent ones.
-const MEMORY: f64 = 20_000.0;
-const RECENT: f64 = 4_000.0;
+const PATH_MEMORY_PACKETS: f64 = 20_000.0;
+const RECENT_MEMORY_PACKETS: f64 = 4_000.0;
 /// Number of standard deviations above the path's losses at which those of a round trip indicate congestion.
-const DEVIATIONS: f64 = 4.0;
+const CONGESTION_DEVIATIONS: f64 = 4.0;
 /// Loss events that may be chance beyond that, where the path is known to lose packets: few events are not normally
 /// distributed.
 const CHANCE_EVENTS: f64 = 1.0;
 /// Number of standard deviations, and events, above the losses of the trial at which those of the last round trip before
 /// the response were sudden, as at a policer whose bucket is empty: they are not the path's.
-const SUDDEN: (f64, f64) = (3.0, 1.0);
+const SUDDEN_LOSSES: (f64, f64) = (3.0, 1.0);
 /// Number of standard deviations below the expected losses at which losses are significantly fewer.
-const FEWER: f64 = 1.7;
+const FEWER_LOSSES_DEVIATIONS: f64 = 1.7;
 /// Maximum share of packets whose loss is attributed to the path, as few usable paths lose more, and number of standard
 /// deviations above it from which that is significant. A flow that continues to send at 20 % loss can contribute to
 /// congestion collapse (RFC 9743, section 5.1.1).
@@ -29,11 +29,11 @@ const SHARE_DEVIATIONS: f64 = 3.0;
 const PROOF_EVENTS: f64 = 3.0;
 const PROOF_BY_RATE: f64 = 200.0;
 /// Ratio of the loss rate at the reduced rate to that before within which losses persist.
-const PERSISTS: RangeInclusive<f64> = 0.7..=3.0;
+const PERSISTING_LOSS_RATIO: RangeInclusive<f64> = 0.7..=3.0;
 /// Expected events from which a loss rate below half of the former one ends a trial, and from which any other result
 /// does.
 const DECREASE_EVENTS: f64 = 10.0;
-const DECREASED: f64 = 0.5;
+const DECREASED_LOSS_RATIO: f64 = 0.5;
 const MAX_EVENTS: f64 = 40.0;
 /// Round trips after which the queue of the former window has drained.
 const DRAIN_ROUND_TRIPS: u32 = 1;
@@ -67,7 +67,7 @@ impl LossCounts {
 
     /// Returns true if the events exceed the `expected` number by more than chance, with an `allowance` of events.
     pub fn exceeds(self, expected: f64, allowance: f64) -> bool {
-        self.events > expected + DEVIATIONS * expected.sqrt() + allowance
+        self.events > expected + CONGESTION_DEVIATIONS * expected.sqrt() + allowance
     }
 
     /// Adds counts, halving the earlier ones beyond `memory` packets.
@@ -81,7 +81,7 @@ impl LossCounts {
     /// Returns true if there are significantly fewer events than at `rate` events per packet.
     fn is_fewer_than(self, rate: f64) -> bool {
         let expected = rate * self.sent;
-        self.events < expected - FEWER * expected.sqrt()
+        self.events < expected - FEWER_LOSSES_DEVIATIONS * expected.sqrt()
     }
 }
 
@@ -89,7 +89,7 @@ impl LossCounts {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
     /// Packets sent while only the path lost packets.
-    known: LossCounts,
+    path_losses: LossCounts,
     /// Packets sent since the last response to losses.
     recent: LossCounts,
     trial: Option<Trial>,
@@ -115,7 +115,7 @@ impl Trial {
     /// Returns true if the last round trip before the response lost more packets than at `rate` events per packet.
     fn is_sudden(&self, rate: f64) -> bool {
         let expected = self.last.sent * rate;
-        self.last.events > expected + SUDDEN.0 * expected.sqrt() + SUDDEN.1
+        self.last.events > expected + SUDDEN_LOSSES.0 * expected.sqrt() + SUDDEN_LOSSES.1
     }
 }
 
@@ -128,20 +128,24 @@ impl Evidence {
     /// Returns the loss events per packet that are attributed to the path: one standard deviation below the estimate,
     /// so that few losses prove little.
     pub fn rate(&self) -> f64 {
-        let events = self.known.events;
-        if self.known.sent > 0.0 { (events - events.sqrt()).max(0.0) / self.known.sent } else { 0.0 }
+        let events = self.path_losses.events;
+        if self.path_losses.sent > 0.0 {
+            (events - events.sqrt()).max(0.0) / self.path_losses.sent
+        } else {
+            0.0
+        }
     }
 
     /// Returns true if the losses of a round trip of `round` packets exceed the path's and those tolerated; `tally` counts those known so
     /// far.
     pub fn exceeded_by(&self, tally: LossCounts, round: f64) -> bool {
         let packets = tally.sent.max(round);
-        let (expected, tolerated) = (self.known.rate() * packets, self.tolerated * packets);
+        let (expected, tolerated) = (self.path_losses.rate() * packets, self.tolerated * packets);
         // Both counts vary: that of this round trip, and that of the known losses.
-        let variance = expected * (1.0 + expected / self.known.events.max(1.0));
+        let variance = expected * (1.0 + expected / self.path_losses.events.max(1.0));
         let allowance = if expected > 0.0 { CHANCE_EVENTS } else { 0.0 };
-        let explained = expected + DEVIATIONS * variance.sqrt() + allowance;
-        tally.events > explained.max(tolerated + DEVIATIONS * tolerated.sqrt())
+        let explained = expected + CONGESTION_DEVIATIONS * variance.sqrt() + allowance;
+        tally.events > explained.max(tolerated + CONGESTION_DEVIATIONS * tolerated.sqrt())
             || self.surely_exceeds_max_share(tally)
     }
 
@@ -168,7 +172,7 @@ impl Evidence {
 
     /// Counts packets; `in_drain` marks those sent at a reduced rate for another reason than losses.
     pub fn count(&mut self, tally: LossCounts, in_drain: bool) {
-        self.recent.add_to_memory(tally, RECENT);
+        self.recent.add_to_memory(tally, RECENT_MEMORY_PACKETS);
         if in_drain {
             self.control.add(tally);
         }
@@ -177,17 +181,17 @@ impl Evidence {
     /// Evaluates the packets of drains, once enough losses are expected among them. If they lost fewer than at the full
     /// rate, the others were congestion.
     pub fn evaluate_drains(&mut self) {
-        if self.known.rate() * self.control.sent < PROOF_EVENTS {
+        if self.path_losses.rate() * self.control.sent < PROOF_EVENTS {
             return;
         }
         let control = core::mem::take(&mut self.control);
         let high = self.recent.rate();
-        let are_fewer = control.is_fewer_than(self.known.rate())
-            || control.rate() < *PERSISTS.start() * high && control.is_fewer_than(high);
+        let are_fewer = control.is_fewer_than(self.path_losses.rate())
+            || control.rate() < *PERSISTING_LOSS_RATIO.start() * high && control.is_fewer_than(high);
         if are_fewer {
-            self.known = control;
+            self.path_losses = control;
         } else {
-            self.known.add_to_memory(control, MEMORY);
+            self.path_losses.add_to_memory(control, PATH_MEMORY_PACKETS);
         }
     }
 
@@ -241,15 +245,15 @@ impl Evidence {
             self.trial = None;
             return None;
         }
-        if is_enough && PERSISTS.contains(&ratio) && !self.exceeds_max_share(low) {
-            self.known.add_to_memory(low, MEMORY);
-            self.known.add_to_memory(trial.high, MEMORY);
+        if is_enough && PERSISTING_LOSS_RATIO.contains(&ratio) && !self.exceeds_max_share(low) {
+            self.path_losses.add_to_memory(low, PATH_MEMORY_PACKETS);
+            self.path_losses.add_to_memory(trial.high, PATH_MEMORY_PACKETS);
             (self.trial, self.recent) = (None, LossCounts::default());
             return Some(trial.window);
         }
         let expected = low.sent * high;
-        let is_refuted = is_enough && ratio > *PERSISTS.end()
-            || expected >= DECREASE_EVENTS && ratio < DECREASED
+        let is_refuted = is_enough && ratio > *PERSISTING_LOSS_RATIO.end()
+            || expected >= DECREASE_EVENTS && ratio < DECREASED_LOSS_RATIO
             || expected >= MAX_EVENTS;
         if is_refuted {
             self.trial = None;
@@ -281,12 +285,12 @@ mod tests {
     fn any_loss_is_congestion_until_losses_are_known() {
         let mut evidence = Evidence::default();
         assert!(evidence.exceeded_by(tally(1.0, 1.0), 800.0));
-        evidence.known = tally(10_000.0, 100.0);
+        evidence.path_losses = tally(10_000.0, 100.0);
         // 8 events are expected in a round trip of 800 packets, whose first half has arrived.
         assert!(!evidence.exceeded_by(tally(400.0, 20.0), 800.0));
         assert!(evidence.exceeded_by(tally(400.0, 21.0), 800.0));
         // Few paths lose more than a sixth; of few packets, or of a few bursts, that may be chance.
-        evidence.known = tally(1000.0, 200.0);
+        evidence.path_losses = tally(1000.0, 200.0);
         assert!(evidence.exceeded_by(tally(2000.0, 400.0), 2000.0));
         assert!(!evidence.exceeded_by(tally(1000.0, 200.0), 2000.0));
         let bursts = LossCounts { sent: 2000.0, lost: 400.0, events: 50.0 };
@@ -350,10 +354,10 @@ mod tests {
     #[test]
     fn drains_correct_what_is_known() {
         for (events, expected) in [(0.0, 0.0), (3.0, (13.0 - 13f64.sqrt()) / 1300.0)] {
-            let mut evidence = Evidence { known: tally(1000.0, 10.0), ..Evidence::default() };
+            let mut evidence = Evidence { path_losses: tally(1000.0, 10.0), ..Evidence::default() };
             evidence.count(tally(200.0, events), true);
             evidence.evaluate_drains();
-            assert_eq!(evidence.known.sent, 1000.0, "two events are too few");
+            assert_eq!(evidence.path_losses.sent, 1000.0, "two events are too few");
             evidence.count(tally(100.0, 0.0), true);
             evidence.evaluate_drains();
             assert!((evidence.rate() - expected).abs() < 1e-9, "{events}");

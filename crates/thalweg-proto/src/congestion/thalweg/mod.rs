@@ -52,15 +52,15 @@ use yield_share::Yielding;
 
 /// Pacing rate as a multiple of one window per round trip: in slow start, and later. It does not limit the rate, it
 /// only spreads the window's transmissions.
-const PACING: (f64, f64) = (1.5, 1.2);
+const PACING_GAINS: (f64, f64) = (1.5, 1.2);
 /// The same while the window is CUBIC's: in a queue of few packets a flow that is paced more closely loses less than its
 /// neighbours, and has more than its share.
 const PACING_AS_CUBIC: f64 = 2.0;
 /// Duration of a burst at the pacing rate, in seconds: hosts wake some thousand times a second.
-const QUANTUM: f64 = 250e-6;
+const BURST_SECONDS: f64 = 250e-6;
 /// Minimum and maximum burst, in segments. Pacing single segments loses throughput whenever a host wakes late, except
 /// in slow start, which has more margin.
-const BURST: (f64, f64) = (2.0, 64.0);
+const BURST_SEGMENTS: (f64, f64) = (2.0, 64.0);
 /// Window, in segments, below which the pacing rate alone limits: the window is rounded up, and the rate is one window
 /// per round trip.
 const MAX_PACED_WINDOW: f64 = 4.0;
@@ -69,9 +69,9 @@ const MAX_PACED_WINDOW: f64 = 4.0;
 const MIN_WINDOW: f64 = 0.25;
 /// Window, in segments, from which losses can be proven to be the path's: a flow with a smaller window may be one of
 /// many, whose response changes nothing.
-const PROVES: f64 = 16.0;
+const PROOF_WINDOW: f64 = 16.0;
 /// Multiple of the window beyond which CUBIC's window no longer matters as a bound.
-const UNBOUND: f64 = 2.0;
+const UNBOUND_WINDOW: f64 = 2.0;
 /// Minimum length of a round, as a share of the shortest round-trip time: a late packet may seem to end a round at
 /// once.
 const MIN_ROUND_SHARE: f64 = 0.75;
@@ -79,7 +79,7 @@ const MIN_ROUND_SHARE: f64 = 0.75;
 /// pacing rate of an outage.
 const MAX_SRTT_SAMPLES: f64 = 2.0;
 /// Tolerated variation of an empty path's delay, as a share of the smallest queue target.
-const TOLERANCE: f64 = 0.1;
+const DELAY_TOLERANCE: f64 = 0.1;
 /// Share of the window kept after a mark or message in slow start, where the window has doubled since the packet was
 /// sent.
 const OF_START: f64 = 0.5;
@@ -137,7 +137,7 @@ enum Cause {
 /// Events of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    began: Time,
+    start_time: Time,
     tally: LossCounts,
     delivered: f64,
     /// Maximum data in flight, and data in flight at the transmission of the first lost packet.
@@ -146,7 +146,7 @@ struct Round {
     /// Sum of the round-trip times, and their number.
     rtts: (f64, f64),
     app_limited: bool,
-    before: PreviousRound,
+    previous: PreviousRound,
 }
 
 /// Figures of the previous round trip.
@@ -213,7 +213,7 @@ impl Thalweg {
         self.segment = f64::from(connection.segment);
         self.window = self.first_window();
         self.rtt = connection.smoothed_rtt.as_secs_f64();
-        self.round.began = connection.now;
+        self.round.start_time = connection.now;
     }
 
     fn target_rule(&self) -> Target {
@@ -338,10 +338,10 @@ impl Thalweg {
         let now = connection.now;
         let queueing = self.delay.end_round();
         let last = core::mem::take(&mut self.round);
-        let took = now.since(last.began).as_secs_f64();
+        let took = now.since(last.start_time).as_secs_f64();
         let rate = if took > 0.0 { last.delivered / took } else { 0.0 };
-        self.round.began = now;
-        self.round.before = PreviousRound { rate, sent: last.tally.sent, in_flight: last.in_flight };
+        self.round.start_time = now;
+        self.round.previous = PreviousRound { rate, sent: last.tally.sent, in_flight: last.in_flight };
         let rtt = if last.rtts.1 > 0.0 { last.rtts.0 / last.rtts.1 } else { self.rtt };
         if rtt <= 0.0 {
             return;
@@ -362,7 +362,8 @@ impl Thalweg {
                 let target = self.router_feedback.target_share(now) * target;
                 self.steer(&last, queueing, rate, rtt, target);
             }
-            self.cubic = self.cubic.filter(|cubic| cubic.window * self.segment <= UNBOUND * self.window);
+            self.cubic =
+                self.cubic.filter(|cubic| cubic.window * self.segment <= UNBOUND_WINDOW * self.window);
         }
     }
 
@@ -370,11 +371,11 @@ impl Thalweg {
     /// congestion, whether they depend on this flow's rate or not.
     fn evaluate_losses(&mut self, queueing: f64, target: f64) {
         let is_short = queueing <= steady_state::LONG_QUEUE_TARGETS * target;
-        self.is_provable = is_short && !self.is_competing && self.full_window() > PROVES * self.segment;
+        self.is_provable = is_short && !self.is_competing && self.full_window() > PROOF_WINDOW * self.segment;
         // At the reduced rate a queue that is not empty is that of others, and losses may be its overflow. Delays that
         // scatter less than that are no queue.
-        let is_filled =
-            self.evidence.end_round() && queueing > steady_state::HARDLY * target + self.delay.spread();
+        let is_filled = self.evidence.end_round()
+            && queueing > steady_state::ALMOST_EMPTY_SHARE * target + self.delay.spread();
         if !self.is_provable || is_filled {
             self.evidence.abandon();
         }
@@ -419,7 +420,7 @@ impl Controller for Thalweg {
         self.round.delivered += sample.acked_bytes as f64;
         self.round.app_limited |= rs.app_limited;
         self.take_rtt(sample);
-        self.delay.sample(sample, TOLERANCE * self.config.queueing.as_secs_f64());
+        self.delay.sample(sample, DELAY_TOLERANCE * self.config.queueing.as_secs_f64());
         if self.is_starting {
             self.start(sample, &rs);
         }
@@ -430,7 +431,7 @@ impl Controller for Thalweg {
             cubic.on_ack(connection.now, connection.smoothed_rtt, acked);
         }
         let is_full_round =
-            connection.now.since(self.round.began).as_secs_f64() > MIN_ROUND_SHARE * self.min_rtt;
+            connection.now.since(self.round.start_time).as_secs_f64() > MIN_ROUND_SHARE * self.min_rtt;
         if rs.round_start && (is_full_round || self.min_rtt.is_infinite()) {
             self.end_round(connection);
         } else if !self.is_starting {
@@ -478,7 +479,7 @@ impl Controller for Thalweg {
                 self.set_competing(self.is_competing || self.config.compete);
             }
             LossKind::Timeout if !self.is_served(connection) => {
-                let is_small = self.full_window() < PROVES * self.segment;
+                let is_small = self.full_window() < PROOF_WINDOW * self.segment;
                 if self.is_starting && is_small && !sample.repeated && !self.evidence.is_hopeless() {
                     self.restart();
                 } else {
@@ -529,17 +530,17 @@ impl Controller for Thalweg {
         }
         let is_paced = window < MAX_PACED_WINDOW && !self.is_starting;
         let (gain, smallest) = match (self.is_starting, is_paced) {
-            (true, _) => (PACING.0, 1.0),
+            (true, _) => (PACING_GAINS.0, 1.0),
             (false, true) => (1.0, 1.0),
-            (false, false) if self.cubic.is_some() => (PACING_AS_CUBIC, BURST.0),
-            (false, false) => (PACING.1, BURST.0),
+            (false, false) if self.cubic.is_some() => (PACING_AS_CUBIC, BURST_SEGMENTS.0),
+            (false, false) => (PACING_GAINS.1, BURST_SEGMENTS.0),
         };
         let rate = gain * window * self.segment / self.rtt;
-        let largest = if is_paced { 1.0 } else { BURST.1 };
+        let largest = if is_paced { 1.0 } else { BURST_SEGMENTS.1 };
         Decision {
             window: if is_paced { window.ceil() } else { window },
             pacing_rate: Some(Rate::from_bits_per_sec((8.0 * rate).max(1.0) as u64)),
-            burst: (rate * QUANTUM / self.segment).clamp(smallest, largest) as u32,
+            burst: (rate * BURST_SECONDS / self.segment).clamp(smallest, largest) as u32,
         }
     }
 }

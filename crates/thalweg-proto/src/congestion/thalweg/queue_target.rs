@@ -1,9 +1,9 @@
 //! The target queueing delay of a flow, by its rate and minimum round-trip time.
 
 /// Rate-dependent queueing delay of a flow of 100 Mbit/s, in seconds. It falls with the square root of the rate.
-const AT_REFERENCE: f64 = 1.5e-3;
+const REFERENCE_DELAY: f64 = 1.5e-3;
 /// Reference rate, in bytes per second.
-const REFERENCE: f64 = 12.5e6;
+const REFERENCE_RATE: f64 = 12.5e6;
 /// Segments of the flow that its target may contain on short paths, where the round-trip time limits it: a shorter queue
 /// cannot be distinguished from the packets themselves.
 const MIN_TARGET_SEGMENTS: f64 = 1.0;
@@ -11,8 +11,8 @@ const MIN_TARGET_SEGMENTS: f64 = 1.0;
 const SCALED_SHARE: f64 = 0.25;
 /// Maximum of the constant part, as a share of the minimum round-trip time. On paths shorter than the host delay, in
 /// seconds, the maximum is the difference of the two if that is larger.
-const SHARE: f64 = 0.125;
-const HOSTS: f64 = 1e-3;
+const CONSTANT_SHARE: f64 = 0.125;
+const HOST_DELAY: f64 = 1e-3;
 
 /// Rule of the queueing-delay target: slower flows target more, and flows sharing a queue converge to equal rates for
 /// any round-trip times (as FAST TCP's packets in the queue do, and the flow scaling of Swift, section 3.5).
@@ -36,16 +36,16 @@ impl Target {
     }
 
     fn scale_rate(rate: f64) -> f64 {
-        AT_REFERENCE * (REFERENCE / rate.max(1.0)).sqrt()
+        REFERENCE_DELAY * (REFERENCE_RATE / rate.max(1.0)).sqrt()
     }
 
     fn constant(self, min_rtt: f64) -> f64 {
-        self.constant.min((SHARE * min_rtt).max(HOSTS - min_rtt))
+        self.constant.min((CONSTANT_SHARE * min_rtt).max(HOST_DELAY - min_rtt))
     }
 
     /// Returns the rate at which a flow targets a queue of `queueing`, as a share of the rate at which it targets
     /// `target`.
-    pub fn share(self, target: f64, queueing: f64, min_rtt: f64) -> f64 {
+    pub fn rate_share(self, target: f64, queueing: f64, min_rtt: f64) -> f64 {
         let constant = self.constant(min_rtt);
         ((target - constant) / (queueing - constant)).powi(2)
     }
@@ -78,6 +78,6 @@ mod tests {
     #[test]
     fn a_queue_gives_the_fair_rate_of_its_flows() {
         let at = |megabits: f64| TARGET.at(megabits * 125e3, SEGMENT, 0.1);
-        assert!((TARGET.share(at(80.0), at(20.0), 0.1) - 0.25).abs() < 1e-9);
+        assert!((TARGET.rate_share(at(80.0), at(20.0), 0.1) - 0.25).abs() < 1e-9);
     }
 }

@@ -5,12 +5,12 @@ use crate::units::{Duration, Time};
 use crate::window::RelativeDelay;
 
 /// Minimum samples per piece of a round trip, and its minimum length as a fraction (1/n) of the round trip.
-const PIECE: (u32, u64) = (12, 8);
+const MIN_PIECE: (u32, u64) = (12, 8);
 /// Averaging time of the spread in round trips, for increase and decrease: a queue that comes and goes within a round
 /// trip is soon forgotten.
-const MEMORY: (f64, f64) = (10.0, 4.0);
+const SAMPLE_MEMORY: (f64, f64) = (10.0, 4.0);
 /// Multiple of the delay spread that may be chance.
-const UNCERTAINTY: f64 = 3.0;
+const CHANCE_SPREAD: f64 = 3.0;
 
 /// Base delay of the path, and delay of the current round trip, in seconds. One-way delays are relative to the first
 /// packet, since only their differences are meaningful.
@@ -26,7 +26,7 @@ pub(super) struct Delay {
     /// Shortest delay since the last drain began, time of the last sample at or near it, and the same within an interval
     /// from that beginning.
     shortest: f64,
-    seen: Time,
+    last_sample: Time,
     seen_in_interval: Time,
     interval_ends: Time,
     /// Minimum of this round trip.
@@ -100,7 +100,7 @@ impl Delay {
             first: None,
             base: WindowedMinimum::NONE,
             shortest: f64::INFINITY,
-            seen: Time::ZERO,
+            last_sample: Time::ZERO,
             seen_in_interval: Time::ZERO,
             interval_ends: Time::MAX,
             round: Samples::NONE,
@@ -128,7 +128,7 @@ impl Delay {
         };
         self.base.turn(now, self.window / 2);
         if value <= self.shortest + tolerance + self.spread {
-            self.seen = now;
+            self.last_sample = now;
             if now < self.interval_ends {
                 self.seen_in_interval = now;
             }
@@ -138,8 +138,8 @@ impl Delay {
         self.base.add(value);
         self.round.add(value);
         self.piece.add(value);
-        if self.piece.count >= PIECE.0
-            && now.since(self.piece_began) * PIECE.1 >= sample.connection.smoothed_rtt
+        if self.piece.count >= MIN_PIECE.0
+            && now.since(self.piece_began) * MIN_PIECE.1 >= sample.connection.smoothed_rtt
         {
             self.end_piece(now);
         }
@@ -147,13 +147,13 @@ impl Delay {
 
     /// Begins a drain: the shortest delay from now on counts, as nothing shorter is measurable.
     pub fn begin_drain(&mut self, now: Time, interval: Duration) {
-        (self.seen, self.shortest) = (now, f64::INFINITY);
+        (self.last_sample, self.shortest) = (now, f64::INFINITY);
         (self.seen_in_interval, self.interval_ends) = (now, now + interval);
     }
 
     /// Returns the time since the shortest delay was last seen.
     pub fn age(&self, now: Time) -> Duration {
-        now.since(self.seen)
+        now.since(self.last_sample)
     }
 
     /// Returns the time since the shortest delay was last seen in the interval after the last drain.
@@ -168,7 +168,7 @@ impl Delay {
 
     /// Returns the part of a queueing delay that may be chance.
     pub fn uncertainty(&self) -> f64 {
-        UNCERTAINTY * self.spread
+        CHANCE_SPREAD * self.spread
     }
 
     fn queueing(&self, shortest: f64) -> f64 {
@@ -189,7 +189,7 @@ impl Delay {
     /// seconds. A sleeping host delays only a few packets, and a piece of a round trip takes longer to complete.
     pub fn waits(&mut self, than: f64) -> bool {
         self.waited = if self.queueing(self.newest) > than { self.waited.saturating_add(1) } else { 0 };
-        self.waited >= PIECE.0
+        self.waited >= MIN_PIECE.0
     }
 
     /// Returns the queueing delay of the last dozen packets.
@@ -210,7 +210,7 @@ impl Delay {
         if self.first_piece.is_finite() {
             let moved = (self.last_piece - self.first_piece).abs();
             let scatter = (round.spread() - moved).max(0.0);
-            let memory = if scatter > self.spread { MEMORY.0 } else { MEMORY.1 };
+            let memory = if scatter > self.spread { SAMPLE_MEMORY.0 } else { SAMPLE_MEMORY.1 };
             self.spread += (scatter - self.spread) / memory;
         }
         self.first_piece = f64::INFINITY;

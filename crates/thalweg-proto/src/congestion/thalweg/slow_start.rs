@@ -11,21 +11,21 @@ use crate::congestion::delivery_rate::RateSample;
 use crate::units::{Duration, Time};
 
 /// Permitted queue in slow start, as a share of the shortest round-trip time, if that exceeds the target.
-const QUEUE: f64 = 0.125;
+const PERMITTED_QUEUE: f64 = 0.125;
 /// Share of the growth that remains while the queue is at its target.
-const CONSERVATIVE: f64 = 0.25;
+const CONSERVATIVE_GROWTH: f64 = 0.25;
 /// Multiple of the initial window above which a flow does not count as one of many. A flow that meets a queue at a
 /// smaller window shares it with other starting flows.
-const GROWN: f64 = 4.0;
+const GROWN_WINDOW: f64 = 4.0;
 /// Packets and loss events in part of a round trip that suffice to end slow start.
 const MIN_LOSS_EVIDENCE: (f64, f64) = (16.0, 4.0);
 /// Share kept of the data in flight at the first of these losses.
-const NEARLY: f64 = 0.9;
+const FIRST_LOSS_SHARE: f64 = 0.9;
 /// Multiple of the data in flight beyond which the window does not double.
 const MAX_WINDOW_PER_IN_FLIGHT: f64 = 4.0;
 /// Minimum growth of the delivery rate, as a share of the growth of the sending rate, for losses to be attributed to
 /// the path.
-const FOLLOWS: f64 = 0.9;
+const MIN_RATE_GROWTH: f64 = 0.9;
 /// Maximum share of packets lost in the first round trips while the path's loss rate is unknown, and minimum number of
 /// packets for an estimate of it.
 const MAX_INITIAL_LOSS: f64 = 0.5;
@@ -39,26 +39,26 @@ impl Thalweg {
     /// Handles an acknowledgement in slow start. A lost packet permits growth like an acknowledged one, since losses
     /// alone do not justify slower growth.
     pub(super) fn start(&mut self, sample: &AckSample, rs: &RateSample) {
-        let in_flight = self.round.in_flight.max(self.round.before.in_flight);
+        let in_flight = self.round.in_flight.max(self.round.previous.in_flight);
         let slows = self.is_grown() && self.delay.waits(self.target(self.rate()));
-        let growth = if slows { CONSERVATIVE } else { 1.0 };
+        let growth = if slows { CONSERVATIVE_GROWTH } else { 1.0 };
         if !sample.app_limited && self.window < MAX_WINDOW_PER_IN_FLIGHT * in_flight {
             self.window += growth * (rs.newly_acked + rs.newly_lost) as f64;
         }
         let now = sample.connection.now;
         let queueing = self.delay.newest();
-        if queueing > self.target(self.rate()).max(QUEUE * self.min_rtt) {
+        if queueing > self.target(self.rate()).max(PERMITTED_QUEUE * self.min_rtt) {
             // The data in flight at the departure of this packet, minus its share of the queue.
             self.leave_start(now, rs.tx_in_flight as f64 * self.min_rtt / (self.min_rtt + queueing));
         } else if self.overflows() {
-            let rate = rs.bytes_per_second().unwrap_or(0.0).max(self.round.before.rate);
-            self.leave_start(now, (rate * self.min_rtt).max(NEARLY * self.round.lost_at));
+            let rate = rs.bytes_per_second().unwrap_or(0.0).max(self.round.previous.rate);
+            self.leave_start(now, (rate * self.min_rtt).max(FIRST_LOSS_SHARE * self.round.lost_at));
         }
     }
 
     /// Returns true if the window is several times the initial one.
     fn is_grown(&self) -> bool {
-        self.window > GROWN * self.first_window()
+        self.window > GROWN_WINDOW * self.first_window()
     }
 
     /// Returns true if the losses of this round trip already exceed those of earlier ones.
@@ -66,7 +66,7 @@ impl Thalweg {
         let tally = self.round.tally;
         tally.lost >= MIN_LOSS_EVIDENCE.0
             && tally.events >= MIN_LOSS_EVIDENCE.1
-            && self.round.before.rate > 0.0
+            && self.round.previous.rate > 0.0
             && self.started.sent >= MIN_LOSS_RATE_PACKETS
             && self.exceeds_start(tally)
     }
@@ -86,12 +86,12 @@ impl Thalweg {
             self.leave_start(now, rate * path);
             return;
         }
-        if last.before.rate == 0.0 || last.app_limited {
+        if last.previous.rate == 0.0 || last.app_limited {
             return;
         }
-        let sent = last.tally.sent / last.before.sent.max(1.0);
+        let sent = last.tally.sent / last.previous.sent.max(1.0);
         // The losses leave the rate as high as the sending rate makes it.
-        let grows = rate > FOLLOWS * sent * last.before.rate;
+        let grows = rate > MIN_RATE_GROWTH * sent * last.previous.rate;
         // A larger share of losses is not attributed to a path.
         let is_plausible = last.tally.share() < MAX_INITIAL_LOSS;
         // Without an estimate of the path's losses, any plausible share of them may be the path's.

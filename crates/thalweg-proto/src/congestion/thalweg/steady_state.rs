@@ -12,32 +12,32 @@ use super::{Round, Thalweg};
 
 /// Share of the distance to the target covered per round trip. Its effect appears one round trip later; a step of half
 /// the distance would oscillate.
-const STEP: f64 = 0.25;
+const STEP_SHARE: f64 = 0.25;
 /// Shares of the target below which a queue is short, and below which it is almost empty.
 const SHORT_QUEUE_SHARE: f64 = 0.5;
-pub(super) const HARDLY: f64 = 0.25;
+pub(super) const ALMOST_EMPTY_SHARE: f64 = 0.25;
 /// Multiple of the target above which a queue exceeds that of flows of this scheme.
 pub(super) const LONG_QUEUE_TARGETS: f64 = 2.0;
 /// Range of cautious growth, as shares of the last full window, and the velocity in it.
 const CAUTIOUS_GROWTH_SHARES: core::ops::Range<f64> = 0.75..1.05;
-const CAREFUL: f64 = 4.0;
+const CAUTIOUS_VELOCITY: f64 = 4.0;
 /// Minimum growth in that range, as a share of the window: on long paths the default steps are negligible.
-const SLOWEST: f64 = 1.0 / 128.0;
+const MIN_GROWTH: f64 = 1.0 / 128.0;
 /// Multiple of the last full window beyond which the path has changed, and growth may accelerate.
-const BEYOND: f64 = 1.5;
+const CHANGED_PATH_WINDOW: f64 = 1.5;
 /// Maximum growth per round trip, as a share of the window; it doubles every few round trips far from the last full
 /// window.
-const FASTEST: f64 = 0.0625;
+const MAX_GROWTH: f64 = 0.0625;
 /// Round trips per doubling, and maximum number of doublings.
 const ACCELERATION: (u32, u32) = (3, 3);
 /// Share of the window that must have been in flight for it to grow.
 const MIN_USED_SHARE: f64 = 0.8;
 /// Maximum window, as a multiple of the data arriving in a round trip.
-const USEFUL: f64 = 2.0;
+const MAX_WINDOW_ROUNDS: f64 = 2.0;
 /// Number of round trips after a drain during which delays do not reflect the window.
 const REST_ROUND_TRIPS: u32 = 2;
 /// Segments by which the window may exceed that maximum.
-const MARGIN: f64 = 2.0;
+const MARGIN_SEGMENTS: f64 = 2.0;
 /// Share of the previous round's rate below which a delay is attributed to a host, not to the path. A sleeping host has
 /// few arrivals in one round trip, and the rest in the next.
 const HOST_SLEEP: f64 = 0.5;
@@ -52,12 +52,12 @@ pub(super) struct Pace {
     /// Window at which the path was last full, in bytes.
     pub ceiling: f64,
     /// Round trips until delays reflect the window again, after a temporary reduction.
-    rest: u32,
+    rest_rounds: u32,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { velocity: 1.0, growth_streak: 0, ceiling: f64::INFINITY, rest: 0 }
+        Self { velocity: 1.0, growth_streak: 0, ceiling: f64::INFINITY, rest_rounds: 0 }
     }
 }
 
@@ -70,7 +70,7 @@ impl Pace {
     /// Starts the wait after a window is restored: packets sent under the smaller window arrive for two more round
     /// trips.
     pub fn rest(&mut self) {
-        self.rest = REST_ROUND_TRIPS;
+        self.rest_rounds = REST_ROUND_TRIPS;
     }
 
     /// Returns the growth in bytes of a window with this default `step`; `hardly` means the queue is almost empty, not
@@ -79,17 +79,18 @@ impl Pace {
         let reached = window / self.ceiling;
         self.velocity = match (hardly, CAUTIOUS_GROWTH_SHARES.contains(&reached)) {
             (false, _) => 1.0,
-            (true, true) => CAREFUL,
+            (true, true) => CAUTIOUS_VELOCITY,
             (true, false) => 2.0 * self.velocity,
         };
-        let is_far = !(CAUTIOUS_GROWTH_SHARES.start..=BEYOND).contains(&reached);
+        let is_far = !(CAUTIOUS_GROWTH_SHARES.start..=CHANGED_PATH_WINDOW).contains(&reached);
         self.growth_streak = if is_far { self.growth_streak.saturating_add(1) } else { 0 };
-        let maximum =
-            FASTEST * f64::from(1u32 << (self.growth_streak / ACCELERATION.0).min(ACCELERATION.1)) * window;
+        let maximum = MAX_GROWTH
+            * f64::from(1u32 << (self.growth_streak / ACCELERATION.0).min(ACCELERATION.1))
+            * window;
         if step * self.velocity > maximum {
             self.velocity = (maximum / step).max(1.0);
         }
-        let minimum = if hardly { SLOWEST * window } else { 0.0 };
+        let minimum = if hardly { MIN_GROWTH * window } else { 0.0 };
         (step * self.velocity).max(minimum).min(maximum)
     }
 }
@@ -98,8 +99,8 @@ impl Thalweg {
     /// Evaluates a round trip with `last.in_flight` bytes in flight, this queueing delay in seconds, the delivery rate
     /// `rate`, the round-trip time `rtt`, and the target of the flow.
     pub(super) fn steer(&mut self, last: &Round, queueing: f64, rate: f64, rtt: f64, target: f64) {
-        if self.pace.rest > 0 {
-            self.pace.rest -= 1;
+        if self.pace.rest_rounds > 0 {
+            self.pace.rest_rounds -= 1;
             return;
         }
         if self.router_feedback.has_recovered() && self.yield_share(queueing, target) {
@@ -111,21 +112,21 @@ impl Thalweg {
             self.pace.slow_down();
             self.pace.ceiling = self.window;
             let maximum = if pauses { 0.0 } else { target };
-            self.window += STEP * flow_rate * (target - queueing).min(maximum);
+            self.window += STEP_SHARE * flow_rate * (target - queueing).min(maximum);
         } else {
             if pauses {
                 // The yielded part is left to other flows, and growth does not accelerate meanwhile.
             } else if last.in_flight + self.segment > MIN_USED_SHARE * self.window {
-                let step = STEP * flow_rate * target;
-                self.window += self.pace.growth(self.window, step, queueing < HARDLY * target);
+                let step = STEP_SHARE * flow_rate * target;
+                self.window += self.pace.growth(self.window, step, queueing < ALMOST_EMPTY_SHARE * target);
             } else {
                 self.pace.slow_down();
             }
         }
-        let arrives = if rate < HOST_SLEEP * last.before.rate { last.before.rate } else { rate };
-        let useful = USEFUL * arrives * rtt / (1.0 - self.evidence.rate());
-        let used = last.in_flight.max(last.before.in_flight);
-        let maximum = useful.max(used) + MARGIN * self.segment;
+        let arrives = if rate < HOST_SLEEP * last.previous.rate { last.previous.rate } else { rate };
+        let useful = MAX_WINDOW_ROUNDS * arrives * rtt / (1.0 - self.evidence.rate());
+        let used = last.in_flight.max(last.previous.in_flight);
+        let maximum = useful.max(used) + MARGIN_SEGMENTS * self.segment;
         self.window = self.window.min(maximum).max(self.min_window());
     }
 }

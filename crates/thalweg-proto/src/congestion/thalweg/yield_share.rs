@@ -10,7 +10,7 @@ use super::Thalweg;
 
 /// Excess of the queue over the target, as a share of the target. The rule applies within the range; above it the queue
 /// belongs to competing traffic ([`drain`](super::drain_and_competition_test)).
-const EXCESS: core::ops::Range<f64> = 0.1..1.0;
+const EXCESS_RANGE: core::ops::Range<f64> = 0.1..1.0;
 /// Minimum share of the largest excess that must remain in each of these round trips, or the count restarts: the excess
 /// of a single flow, and that of starting flows, drains in them.
 const PERSISTING_EXCESS: f64 = 0.5;
@@ -62,7 +62,7 @@ impl Yielding {
     /// Records a round trip with a window of `window` bytes and this excess of the queue over the target; returns true
     /// if the excess persists.
     fn excess_persists(&mut self, window: f64, excess: f64) -> bool {
-        if !EXCESS.contains(&excess) {
+        if !EXCESS_RANGE.contains(&excess) {
             self.rounds = 0;
             return false;
         }
@@ -103,7 +103,7 @@ impl Thalweg {
             return false;
         }
         self.yielding.record_yield(self.window);
-        let share = self.target_rule().share(target, queueing, self.min_rtt);
+        let share = self.target_rule().rate_share(target, queueing, self.min_rtt);
         self.window *= (1.0 - YIELDED_PART * (1.0 - share)).max(YIELDED_WINDOW_SHARE);
         true
     }

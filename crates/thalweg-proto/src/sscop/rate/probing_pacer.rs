@@ -13,14 +13,20 @@ pub struct Pacer {
     /// Departure time of the last SD; `None` before the first.
     last: Option<Time>,
     /// Earliest departure of the next SD, as last computed.
-    due: Time,
+    earliest_departure: Time,
     lateness: Lateness,
 }
 
 impl Pacer {
     /// Creates a pacer; the first SD may leave at once.
     pub fn new(probing: Probing) -> Self {
-        Self { probing, counter: 0, last: None, due: Time::ZERO, lateness: Lateness::default() }
+        Self {
+            probing,
+            counter: 0,
+            last: None,
+            earliest_departure: Time::ZERO,
+            lateness: Lateness::default(),
+        }
     }
 
     /// Returns the earliest departure of an SD of `size` units at `rate` units per second; `second` for the second of a
@@ -36,8 +42,8 @@ impl Pacer {
             Probing::PacketPair if second => 0.0,
             Probing::PacketPair => 2.0,
         };
-        self.due = last + Duration::from_secs_f64(factor * f64::from(size) / rate);
-        self.due
+        self.earliest_departure = last + Duration::from_secs_f64(factor * f64::from(size) / rate);
+        self.earliest_departure
     }
 
     /// Records the departure time of a waiting SD, if any, after a poll of the engine.
@@ -48,7 +54,7 @@ impl Pacer {
     /// Records the departure of an SD of `size` units, after a call of [`Pacer::due`] for it.
     pub fn on_sent(&mut self, now: Time, size: u32) {
         self.counter += if self.counter > 0 { -i64::from(size) } else { i64::from(size) };
-        self.last = Some(self.lateness.departure(self.due, now));
+        self.last = Some(self.lateness.departure(self.earliest_departure, now));
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Control {
     factor: f64,
     rtt: RttEstimator,
     rtt_config: RttConfig,
-    measured: bool,
+    is_measured: bool,
     /// Time of the last STAT, and the number of PDUs acknowledged by then.
     last: Option<(Time, u64)>,
     /// The start-up phase is over: a backlog was observed.
@@ -47,7 +47,7 @@ impl Control {
             factor: 1.0,
             rtt: RttEstimator::new(&rtt_config),
             rtt_config,
-            measured: false,
+            is_measured: false,
             last: None,
             had_backlog: false,
             empty_at: Time::ZERO,
@@ -68,7 +68,7 @@ impl Control {
     /// Returns the time-out of a POLL: the smoothed round-trip time plus four deviations, doubled after each POLL
     /// without an answer. `None` before the first answer.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        self.measured.then(|| self.rtt.timeout())
+        self.is_measured.then(|| self.rtt.timeout())
     }
 
     /// Handles a POLL time-out.
@@ -90,7 +90,7 @@ impl Control {
             self.probed = self.in_pdus(probed);
         }
         self.rtt.sample(&self.rtt_config, rtt);
-        self.measured = true;
+        self.is_measured = true;
         let last = self.last.replace((now, acknowledged));
         // The delivery rate. Without an earlier STAT there is no queueing delay either, and the value has no effect.
         let delivered = last.map_or(self.rate, |(then, before)| {
@@ -156,7 +156,7 @@ impl Control {
 
     /// Sets the rate, at most the link's rate and at least one PDU per round trip.
     fn set(&mut self, rate: f64) {
-        let minimum = if self.measured { 1.0 / self.rtt.smoothed().as_secs_f64().max(1e-9) } else { 0.0 };
+        let minimum = if self.is_measured { 1.0 / self.rtt.smoothed().as_secs_f64().max(1e-9) } else { 0.0 };
         let maximum = self.config.max.as_f64() / self.config.pdu_bits();
         self.rate = rate.max(minimum).min(maximum).max(1e-6);
     }

@@ -68,14 +68,14 @@ impl<P: Payload> Sscop<P> {
     fn clear_transmitter(&mut self) {
         if !self.clear_buffers {
             self.queue.clear();
-            self.sent.clear();
+            self.transmission_buffer.clear();
         }
     }
 
     /// Empties all four queues.
     fn release_buffers(&mut self) {
         self.queue.clear();
-        self.sent.clear();
+        self.transmission_buffer.clear();
         self.received.clear();
     }
 
@@ -83,9 +83,9 @@ impl<P: Payload> Sscop<P> {
     pub(super) fn prepare_recovery(&mut self) {
         if self.clear_buffers {
             self.queue.clear();
-            self.sent.clear();
+            self.transmission_buffer.clear();
         }
-        self.sent.clear_requests();
+        self.transmission_buffer.clear_requests();
     }
 
     /// Does the same as `prepare_recovery`, and discards out-of-order received data.
@@ -267,12 +267,12 @@ impl<P: Payload> Sscop<P> {
             _ => return Err(RequestError::State),
         }
         let from = match which {
-            Retrieve::Unknown => self.sent.span(),
-            Retrieve::After(last) => last.next().distance_from(self.variables.vt_a).min(self.sent.span()),
+            Retrieve::Unknown => self.transmission_buffer.span(),
+            Retrieve::After(last) => last.next().distance_from(self.variables.vt_a).min(self.transmission_buffer.span()),
             Retrieve::Total => 0,
         };
-        for offset in from..self.sent.span() {
-            if let Some(mu) = self.sent.retrieve(offset) {
+        for offset in from..self.transmission_buffer.span() {
+            if let Some(mu) = self.transmission_buffer.retrieve(offset) {
                 self.signal(Signal::Retrieved(mu));
             }
         }

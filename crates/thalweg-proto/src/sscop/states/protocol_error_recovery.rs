@@ -187,7 +187,7 @@ impl<P: Payload> Sscop<P> {
     /// Discards messages sent before the recovery and not retrieved, and sends the messages not yet sent.
     fn forget_sent(&mut self) {
         if !self.clear_buffers {
-            self.sent.clear();
+            self.transmission_buffer.clear();
         }
     }
 }

@@ -98,7 +98,7 @@ fn every_user_field_is_padded_to_words() {
 #[test]
 fn wrong_lengths_are_invalid() {
     for length in [0, 1, 2, 3, 5, 6, 7] {
-        assert_eq!(Pdu::decode(&Slice::new(vec![8; length])), Err(Invalid), "{length} octets");
+        assert_eq!(Pdu::decode(&Slice::new(vec![8; length])), Err(InvalidFrame), "{length} octets");
     }
     let word = |kind: u8, words: usize| {
         let mut octets = vec![0; 4 * words];
@@ -130,7 +130,7 @@ fn wrong_lengths_are_invalid() {
     }
     // Padding without a user field.
     for hex in ["c8000000", "00000001 41000000"] {
-        assert_eq!(Pdu::decode(&octets(hex)), Err(Invalid), "{hex}");
+        assert_eq!(Pdu::decode(&octets(hex)), Err(InvalidFrame), "{hex}");
     }
 }
 
@@ -165,7 +165,7 @@ fn the_largest_pdus_are_accepted() {
     assert!(Pdu::decode(&encoded(&sd)).is_ok());
     let mut longer = vec![0; MAX_PDU + 4];
     longer[MAX_PDU] = 8;
-    assert_eq!(Pdu::decode(&Slice::new(longer)), Err(Invalid));
+    assert_eq!(Pdu::decode(&Slice::new(longer)), Err(InvalidFrame));
 }
 
 /// C15: random octets. A valid PDU is encoded again to octets that decode to the same PDU.

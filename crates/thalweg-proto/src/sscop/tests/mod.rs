@@ -178,8 +178,15 @@ impl End {
         assert!(allowed.contains(&running.as_str()), "{running} runs in {state:?}");
         if state == State::Ready {
             let (highest, limit) = (v.vr_h.distance_from(v.vr_r), v.vr_mr.distance_from(v.vr_r));
-            assert!(highest <= limit && limit < SequenceNumber::HALF, "VR(R) <= VR(H) <= VR(MR): {v:?}");
-            assert_eq!(v.vt_s.distance_from(v.vt_a), self.sscop.sent.span(), "the buffer is VT(A) to VT(S)");
+            assert!(
+                highest <= limit && limit < SequenceNumber::HALF_MODULUS,
+                "VR(R) <= VR(H) <= VR(MR): {v:?}"
+            );
+            assert_eq!(
+                v.vt_s.distance_from(v.vt_a),
+                self.sscop.transmission_buffer.span(),
+                "the buffer is VT(A) to VT(S)"
+            );
             let places = self.sscop.received.places().map(|place| place - self.sscop.delivered);
             assert!(places.into_iter().all(|place| place > 0 && place < u64::from(highest)), "{v:?}");
         }

@@ -131,6 +131,6 @@ fn the_window_stays_below_half_of_all_numbers() {
     for _ in 0..3 {
         end.sscop.handle(end.now, Input::Credit(u32::MAX));
     }
-    assert_eq!(vr(&end).2, SequenceNumber::HALF - 1);
+    assert_eq!(vr(&end).2, SequenceNumber::HALF_MODULUS - 1);
     end.check();
 }

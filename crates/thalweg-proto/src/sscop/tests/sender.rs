@@ -70,8 +70,10 @@ fn selective_acknowledgement() {
         end.data("abcdefgh");
         end.expire(Timer::Poll);
         assert_eq!(end.pdu(stat(1, 1, 128, &[1, 2, 4, 6, 8])), "!V3 >SD(1) >SD(4) >SD(5)");
-        let kept: Vec<u32> =
-            (0..7).filter(|&offset| end.sscop.sent.poll_of(offset).is_some()).map(|o| o + 1).collect();
+        let kept: Vec<u32> = (0..7)
+            .filter(|&offset| end.sscop.transmission_buffer.poll_of(offset).is_some())
+            .map(|o| o + 1)
+            .collect();
         let expected = if clear_buffers { vec![1, 4, 5] } else { (1..8).collect() };
         assert_eq!(kept, expected);
         end.expire(Timer::Poll);

@@ -9,7 +9,7 @@ const MAX_TOGETHER: u32 = 64;
 
 /// Number of out-of-order segments acknowledged individually: a sender then detects a loss as early as possible (the
 /// duplicate threshold of RFC 8985). Later ones carry no urgent information.
-pub(super) const DISORDERED: u32 = 3;
+pub(super) const IMMEDIATE_ACKS: u32 = 3;
 
 impl<P: Payload> Receiver<P> {
     /// Returns true if the sender requests acknowledgements.

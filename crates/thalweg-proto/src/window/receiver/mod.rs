@@ -4,7 +4,7 @@ mod delayed_acks;
 
 use super::byte_ranges::Ranges;
 use super::misbehaving_receiver::{Misbehaving, REPEATED_ACKS};
-use super::optional_receiver_state::Special;
+use super::optional_receiver_state::OptionalState;
 use super::rledbat::Background;
 use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;
@@ -75,7 +75,7 @@ pub struct Receiver<P: Payload> {
     /// First byte beyond the advertised window.
     advertised: u64,
     /// Rarely used state.
-    special: Option<Box<Special<P>>>,
+    special: Option<Box<OptionalState<P>>>,
     // Counters of [`ReceiverStats`], placed here to share a word with other small fields.
     new_segments: u64,
     duplicates: u32,
@@ -88,7 +88,7 @@ impl<P: Payload> Receiver<P> {
         Self {
             // LEDBAT++ may start with a small window, so the full one is not advertised before the first segment.
             advertised: if config.background.is_some() { 0 } else { config.window },
-            special: Special::new(&config),
+            special: OptionalState::new(&config),
             config,
             expected: 0,
             delivered: 0,
@@ -333,7 +333,7 @@ impl<P: Payload> Receiver<P> {
             self.report(start);
         }
         let is_reported =
-            is_late || segment.retransmission || self.out_of_order_totals.0 <= delayed_acks::DISORDERED;
+            is_late || segment.retransmission || self.out_of_order_totals.0 <= delayed_acks::IMMEDIATE_ACKS;
         if !is_reported && self.config.report_arrivals && self.acks_on_request() {
             if self.is_due(now, ack_now) {
                 self.owed = self.owed.max(1);

@@ -37,7 +37,7 @@ pub(super) struct AckRequests {
     /// Minimum distance between requests, in segments.
     every: u32,
     /// Segments sent since the last request.
-    since: u32,
+    sent_since_request: u32,
     /// Distance as a multiple of the default.
     distance_factor: f64,
     /// Maximum distance in this round trip and in the previous one.
@@ -77,7 +77,7 @@ impl AckRequests {
     pub fn new(every: u32) -> Self {
         Self {
             every: every.max(1),
-            since: 0,
+            sent_since_request: 0,
             distance_factor: 1.0,
             max_distances: [0; 2],
             round_end: 0,
@@ -101,12 +101,13 @@ impl AckRequests {
 
     /// Records a new segment; returns true if it requests an acknowledgement.
     fn on_segment(&mut self, flight: Flight) -> bool {
-        self.since += 1;
+        self.sent_since_request += 1;
         let distance = self.distance(flight);
         self.max_distances[0] = self.max_distances[0].max(distance);
-        let is_requested = self.since >= distance || flight.is_last && self.since >= self.every;
+        let is_requested =
+            self.sent_since_request >= distance || flight.is_last && self.sent_since_request >= self.every;
         if is_requested {
-            self.since = 0;
+            self.sent_since_request = 0;
         }
         is_requested
     }
@@ -130,8 +131,16 @@ impl AckRequests {
     }
 
     pub fn digest<H: Hasher>(&self, into: &mut H) {
-        let Self { every, since, distance_factor, max_distances, round_end, is_missing, window, doubles } =
-            self;
+        let Self {
+            every,
+            sent_since_request: since,
+            distance_factor,
+            max_distances,
+            round_end,
+            is_missing,
+            window,
+            doubles,
+        } = self;
         hash_all(
             into,
             (

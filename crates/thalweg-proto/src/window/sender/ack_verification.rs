@@ -46,7 +46,7 @@ const MAX_COUNTED: u32 = 8192;
 /// Segments acknowledged between two decisions on the number of segments per acknowledgement, at least.
 const STRETCH_SEGMENTS: u32 = 64;
 /// Decisions in a row that begin the verification: one long gap between acknowledgements is an outage of the return path.
-const STRETCHED: u8 = 2;
+const STRETCHED_DECISIONS: u8 = 2;
 /// Minimum window of senders that verify for this reason.
 const MIN_STRETCHED_WINDOW: u32 = 8;
 
@@ -72,7 +72,7 @@ impl AckStretch {
     fn decide(&mut self, max: u32) -> bool {
         let is_exceeded = self.segments > self.acks.saturating_mul(max);
         *self = Self { exceeded: if is_exceeded { self.exceeded + 1 } else { 0 }, ..Self::default() };
-        if self.exceeded == STRETCHED {
+        if self.exceeded == STRETCHED_DECISIONS {
             self.exceeded = 0;
             return true;
         }
@@ -102,7 +102,7 @@ pub(super) struct ReceiverCheck {
     /// Minimum window for a check, in segments: below it a false acknowledgement gains little.
     min_window: u64,
     /// Segments sent since the last check, and the number after which the next one is due.
-    sent: u64,
+    sent_since_check: u64,
     interval: u64,
     /// Byte range of the withheld segment until its acknowledgement, and its state.
     gap: Option<(Range<u64>, Stage)>,
@@ -113,7 +113,13 @@ pub(super) struct ReceiverCheck {
 impl ReceiverCheck {
     pub fn new(min_window: u32) -> Self {
         let min_window = u64::from(min_window.max(1));
-        Self { min_window, sent: 0, interval: FIRST_CHECK_INTERVAL * min_window, gap: None, arrivals: 0 }
+        Self {
+            min_window,
+            sent_since_check: 0,
+            interval: FIRST_CHECK_INTERVAL * min_window,
+            gap: None,
+            arrivals: 0,
+        }
     }
 
     /// Creates the state of a sender whose acknowledgements cover many segments: the first check is due at once.
@@ -129,14 +135,14 @@ impl ReceiverCheck {
     /// Returns true if a check is due.
     fn is_due(&self) -> bool {
         self.gap.is_none()
-            && self.sent >= self.interval
-            && self.sent - self.interval >= self.arrivals % self.interval
+            && self.sent_since_check >= self.interval
+            && self.sent_since_check - self.interval >= self.arrivals % self.interval
     }
 
     /// Withholds the segment at `gap`, at a window of `window` segments.
     fn begin(&mut self, gap: Range<u64>, window: u64) {
         self.gap = Some((gap, Stage::Withheld));
-        (self.sent, self.interval) = (0, MIN_CHECK_INTERVAL * window);
+        (self.sent_since_check, self.interval) = (0, MIN_CHECK_INTERVAL * window);
     }
 
     /// Returns true if `ack` covers unsent data.
@@ -175,7 +181,7 @@ impl ReceiverCheck {
     }
 
     pub fn digest<H: Hasher>(&self, into: &mut H) {
-        let Self { min_window: _, sent, interval, gap, arrivals } = self;
+        let Self { min_window: _, sent_since_check: sent, interval, gap, arrivals } = self;
         hash_all(into, (sent, interval, gap, arrivals));
     }
 }
@@ -242,7 +248,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(never)]
     pub(super) fn withhold(&mut self, now: Time, length: u32) {
         let Some(verify) = self.verify_mut() else { return };
-        verify.sent += 1;
+        verify.sent_since_check += 1;
         if !verify.is_due() || self.has_gap() {
             return;
         }

@@ -23,7 +23,7 @@ use core::hash::Hasher;
 use std::collections::VecDeque;
 
 /// Minimum number of new segments between two probes; the maximum is twice as many.
-const INTERVAL: u32 = 16;
+const PROBE_INTERVAL: u32 = 16;
 /// The same after a suspicious signal.
 const SUSPICIOUS_INTERVAL: u32 = 5;
 /// Maximum number of probes per window of data, at windows for which that makes them rarer: they divide batches.
@@ -52,7 +52,7 @@ pub(super) struct MarkProbes {
 impl MarkProbes {
     pub fn new() -> Self {
         let mut probes = Self { wait: 0, share: 0.0, outstanding: VecDeque::new(), ratio: 1.0 };
-        probes.schedule(0, INTERVAL);
+        probes.schedule(0, PROBE_INTERVAL);
         probes
     }
 
@@ -75,7 +75,7 @@ impl MarkProbes {
             self.wait = self.wait.saturating_sub(1);
             return false;
         }
-        let interval = if self.ratio > 1.0 { SUSPICIOUS_INTERVAL } else { INTERVAL };
+        let interval = if self.ratio > 1.0 { SUSPICIOUS_INTERVAL } else { PROBE_INTERVAL };
         self.schedule(start, interval.max(window.min(1e6) as u32 / PER_WINDOW));
         self.outstanding.push_back(start);
         true

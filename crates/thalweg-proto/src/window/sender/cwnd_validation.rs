@@ -28,7 +28,7 @@ const NONVALIDATED_PERIOD: Duration = Duration::from_secs(300);
 /// Minimum lifetime of samples, otherwise three round trips (RFC 7661, section 4.2).
 const MIN_PERIOD: Duration = Duration::from_secs(1);
 /// Number of parts of the sampling period, including the one being filled.
-const PARTS: usize = 5;
+const PERIOD_PARTS: usize = 5;
 
 /// The application's use of the window.
 #[derive(Clone, Debug)]
@@ -48,16 +48,16 @@ enum Rule {
 #[derive(Clone, Copy, Debug)]
 struct Decay {
     /// Last time of a full or reduced window (`T_prev`).
-    since: Time,
+    last_full: Time,
     /// Maximum flight since then, in segments (`W_used`).
-    used: u32,
+    max_flight: u32,
 }
 
 /// State of RFC 7661, section 4.
 #[derive(Clone, Copy, Debug, Default)]
 struct PipeAck {
     /// Greatest volume acknowledged in a round trip, per part of the sampling period, in bytes.
-    greatest: [u64; PARTS],
+    greatest: [u64; PERIOD_PARTS],
     /// Start of the first part.
     part_began: Time,
     /// True if there is a sample since the start or the last recovery.
@@ -69,7 +69,7 @@ struct PipeAck {
     /// Start of the nonvalidated phase, during which the window is not used.
     unused_since: Option<Time>,
     /// Reduction of an unused window whose recovery is in progress.
-    cut: Option<WindowReduction>,
+    unused_window_reduction: Option<WindowReduction>,
 }
 
 /// A reduction of an unused window.
@@ -89,7 +89,7 @@ impl PipeAck {
 
     /// Drops expired parts of the sampling period; each part lasts `part`.
     fn advance(&mut self, now: Time, part: Duration) {
-        for _ in 0..PARTS {
+        for _ in 0..PERIOD_PARTS {
             if now.since(self.part_began) < part {
                 return;
             }
@@ -122,7 +122,7 @@ impl Use {
     /// Creates the state for an initial window of `initial` segments.
     pub fn new(validation: Validation, initial: f64) -> Self {
         let rule = match validation {
-            Validation::Decay => Rule::Decay(Decay { since: Time::ZERO, used: 0 }),
+            Validation::Decay => Rule::Decay(Decay { last_full: Time::ZERO, max_flight: 0 }),
             Validation::PipeAck => Rule::PipeAck(PipeAck::default()),
         };
         Self { initial, rule }
@@ -131,20 +131,29 @@ impl Use {
     /// Resets the state after a path change.
     pub fn on_path_change(&mut self, now: Time) {
         match &mut self.rule {
-            Rule::Decay(decay) => *decay = Decay { since: now, used: 0 },
+            Rule::Decay(decay) => *decay = Decay { last_full: now, max_flight: 0 },
             Rule::PipeAck(pipe) => pipe.reset(),
         }
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         match &self.rule {
-            Rule::Decay(Decay { since, used }) => hash_all(into, (now.since(*since), used)),
+            Rule::Decay(Decay { last_full: since, max_flight: used }) => {
+                hash_all(into, (now.since(*since), used))
+            }
             Rule::PipeAck(pipe) => {
-                let PipeAck { greatest, part_began, is_defined, round_end, delivered, unused_since, cut } =
-                    pipe;
+                let PipeAck {
+                    greatest,
+                    part_began,
+                    is_defined,
+                    round_end,
+                    delivered,
+                    unused_since,
+                    unused_window_reduction: reduction,
+                } = pipe;
                 hash_all(into, (greatest, now.since(*part_began), is_defined, round_end, delivered));
                 hash_all(into, unused_since.map(|at| now.since(at)));
-                hash_all(into, cut.map(|cut| (cut.volume.to_bits(), cut.retransmissions)));
+                hash_all(into, reduction.map(|cut| (cut.volume.to_bits(), cut.retransmissions)));
             }
         }
     }
@@ -174,7 +183,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         match self.rule() {
             Some(Rule::Decay(decay)) => {
                 // RFC 2861, section 3: half of the window per elapsed time-out.
-                *decay = Decay { since: now, used: 0 };
+                *decay = Decay { last_full: now, max_flight: 0 };
                 let halvings = (idle.as_picos() / timeout.as_picos().max(1)).min(64);
                 self.shrink_to(window / (1u128 << halvings) as f64, &connection);
             }
@@ -192,12 +201,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(Rule::Decay(decay)) = self.rule() else { return };
         // RFC 2861, section 3: a full window is validated, and the measurement of its use restarts.
         if f64::from(outstanding) >= window.floor() {
-            *decay = Decay { since: now, used: 0 };
+            *decay = Decay { last_full: now, max_flight: 0 };
         } else if is_last {
-            decay.used = decay.used.max(outstanding);
-            if now.since(decay.since) >= timeout {
-                let used = f64::from(decay.used);
-                *decay = Decay { since: now, used: 0 };
+            decay.max_flight = decay.max_flight.max(outstanding);
+            if now.since(decay.last_full) >= timeout {
+                let used = f64::from(decay.max_flight);
+                *decay = Decay { last_full: now, max_flight: 0 };
                 let connection = self.connection(now);
                 // RFC 2861, section 3: half-way to W_used, once per retransmission time-out.
                 self.shrink_to(f64::midpoint(window, used), &connection);
@@ -218,7 +227,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// 4.4.3).
     fn validate(&mut self, now: Time) {
         // The full parts cover the sampling period (section 4.2) while the last one fills.
-        let part = (self.rtt.smoothed() * 3).max(MIN_PERIOD) / (PARTS as u64 - 1);
+        let part = (self.rtt.smoothed() * 3).max(MIN_PERIOD) / (PERIOD_PARTS as u64 - 1);
         let window = self.controller.decision().window;
         let half = window * f64::from(self.config.segment) / 2.0;
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return };
@@ -244,14 +253,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (segment, retransmissions) = (u64::from(self.config.segment), self.counters.retransmissions());
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return connection };
         if pipe.unused_since.is_none() {
-            pipe.cut = None;
+            pipe.unused_window_reduction = None;
             return connection;
         }
         // Section 4.4.1: the larger of pipeACK and LossFlightSize; the path never tested the rest.
         let used = u32::try_from(pipe.get().div_ceil(segment)).unwrap_or(u32::MAX);
         let connection = ConnectionState { outstanding: connection.outstanding.max(used), ..connection };
         let volume = f64::from(connection.outstanding);
-        pipe.cut = Some(WindowReduction { volume, retransmissions });
+        pipe.unused_window_reduction = Some(WindowReduction { volume, retransmissions });
         if volume < self.controller.decision().window {
             self.controller.on_window_unused(volume.max(1.0), &connection);
         }
@@ -261,7 +270,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Forgets the last reduction, which was undone.
     pub(super) fn forget_cut(&mut self) {
         if let Some(Rule::PipeAck(pipe)) = self.rule() {
-            pipe.cut = None;
+            pipe.unused_window_reduction = None;
         }
     }
 
@@ -271,11 +280,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub(super) fn on_recovery_end(&mut self, now: Time) {
         let (window, retransmissions) = (self.controller.decision().window, self.counters.retransmissions());
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return };
-        let cut = pipe.cut;
+        let reduction = pipe.unused_window_reduction;
         pipe.reset();
-        if let Some(cut) = cut {
-            let again = (retransmissions - cut.retransmissions) as f64;
-            let share = (1.0 - again / cut.volume.max(1.0)).max(0.0);
+        if let Some(reduction) = reduction {
+            let again = (retransmissions - reduction.retransmissions) as f64;
+            let share = (1.0 - again / reduction.volume.max(1.0)).max(0.0);
             let connection = self.connection(now);
             self.controller.on_window_unused((window * share).max(1.0), &connection);
         }

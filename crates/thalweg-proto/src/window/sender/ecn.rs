@@ -18,7 +18,7 @@ use crate::window::Ack;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     /// End of the data sent before the last window reduction.
-    until: u64,
+    reduction_end: u64,
     /// True if a mark caused that reduction.
     by_mark: bool,
     /// Count of CE-marked segments already reported to the controller.
@@ -46,17 +46,17 @@ impl Marks {
 
     /// Returns the state that determines future behaviour.
     pub fn state(&self) -> (u64, bool, u16) {
-        (self.until, self.by_mark, self.reported)
+        (self.reduction_end, self.by_mark, self.reported)
     }
 
     /// Records a mark; returns true if it belongs to a new window of data. All data below `unacknowledged` has arrived,
     /// and `next` is sent next.
     fn begin_mark(&mut self, unacknowledged: u64, next: u64) -> bool {
         // RFC 3168, section 6.1.2: at most one reduction per window of data, as a queue marks many packets.
-        if self.until > 0 && unacknowledged <= self.until {
+        if self.reduction_end > 0 && unacknowledged <= self.reduction_end {
             return false;
         }
-        (self.until, self.by_mark) = (next, true);
+        (self.reduction_end, self.by_mark) = (next, true);
         self.cuts = self.cuts.saturating_add(1);
         true
     }
@@ -64,10 +64,10 @@ impl Marks {
     /// Records a loss; returns true if it reduces the window. A loss in a window already reduced for a mark does not
     /// (RFC 3168, section 6.1.2).
     fn begin_loss(&mut self, unacknowledged: u64, next: u64) -> bool {
-        if self.by_mark && unacknowledged <= self.until {
+        if self.by_mark && unacknowledged <= self.reduction_end {
             return false;
         }
-        (self.until, self.by_mark) = (next, false);
+        (self.reduction_end, self.by_mark) = (next, false);
         true
     }
 }
@@ -110,7 +110,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.config.ecn {
             let until = self.scoreboard.next();
             let marks = &mut self.pause_and_ecn().marks;
-            (marks.until, marks.by_mark) = (until, false);
+            (marks.reduction_end, marks.by_mark) = (until, false);
         }
     }
 }

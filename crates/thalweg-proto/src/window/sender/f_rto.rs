@@ -47,7 +47,7 @@ pub(super) struct FRto<C> {
 #[derive(Clone, Debug)]
 struct PendingTimeout<C> {
     /// Copy of the controller before the time-out.
-    before: C,
+    controller_before: C,
     step: Step,
 }
 
@@ -93,7 +93,9 @@ impl<C> FRto<C> {
     /// acknowledged.
     fn begin(&mut self, before: impl FnOnce() -> C, is_open: bool) {
         match &self.pending {
-            _ if is_open => self.pending = Some(PendingTimeout { before: before(), step: Step::Waiting }),
+            _ if is_open => {
+                self.pending = Some(PendingTimeout { controller_before: before(), step: Step::Waiting })
+            }
             Some(PendingTimeout { step: Step::Waiting, .. }) => {}
             // Step 1: no detection within a recovery, as older retransmissions are still in flight.
             _ => self.pending = None,
@@ -115,7 +117,7 @@ impl<C> FRto<C> {
     {
         hash_all(into, self.pending.as_ref().map(|pending| pending.step));
         if let Some(pending) = &self.pending {
-            pending.before.digest(now, into);
+            pending.controller_before.digest(now, into);
         }
     }
 }
@@ -204,7 +206,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.forget_cut();
         let connection = self.connection(now);
         let Some(f_rto) = self.f_rto() else { return };
-        let Some(PendingTimeout { before, .. }) = f_rto.pending.take() else { return };
+        let Some(PendingTimeout { controller_before: before, .. }) = f_rto.pending.take() else { return };
         f_rto.count = f_rto.count.saturating_add(1);
         self.scoreboard.on_spurious_timeout(self.withheld_start());
         let Self { extensions, scoreboard, controller, .. } = self;

@@ -28,11 +28,11 @@ pub(super) struct Prr {
     /// prr_delivered: bytes delivered since then.
     delivered: u64,
     /// prr_out: bytes sent since then.
-    out: u64,
+    bytes_out: u64,
     /// cwnd: maximum flight until the next acknowledgement.
     cwnd: u64,
     /// Start of recovery.
-    since: Time,
+    start_time: Time,
     /// The scoreboard's loss count at the last acknowledgement.
     losses: u32,
 }
@@ -51,7 +51,7 @@ pub(super) struct Delivery {
 impl Prr {
     /// Starts recovery at `since`, with a flight of `recover_fs` bytes.
     pub fn new(since: Time, recover_fs: u64) -> Self {
-        Self { recover_fs, delivered: 0, out: 0, cwnd: 0, since, losses: 0 }
+        Self { recover_fs, delivered: 0, bytes_out: 0, cwnd: 0, start_time: since, losses: 0 }
     }
 
     /// Handles an acknowledgement; `target` is the controller's window (`ssthresh`) in bytes, and `smss` is in bytes
@@ -66,15 +66,15 @@ impl Prr {
         let mut send = if ack.in_flight > target {
             let due = u128::from(self.delivered) * u128::from(target);
             let due = due.div_ceil(u128::from(self.recover_fs.max(1)));
-            u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.out)
+            u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.bytes_out)
         } else {
             // Below ssthresh: PRR-SSRB after a SafeACK, otherwise PRR-CRB. Without a SafeACK losses may
             // continue, and growth would add to them.
-            let held = self.delivered.saturating_sub(self.out).max(ack.bytes);
+            let held = self.delivered.saturating_sub(self.bytes_out).max(ack.bytes);
             (held + if ack.is_safe { smss } else { 0 }).min(target - ack.in_flight)
         };
         // The fast retransmit leaves at once. A full window would otherwise delay it.
-        if self.out == 0 && send == 0 {
+        if self.bytes_out == 0 && send == 0 {
             send = smss;
         }
         self.cwnd = ack.in_flight.saturating_add(send);
@@ -82,7 +82,7 @@ impl Prr {
 
     /// Records the transmission of `bytes` bytes.
     pub fn on_sent(&mut self, bytes: u32) {
-        self.out += u64::from(bytes);
+        self.bytes_out += u64::from(bytes);
     }
 
     /// Returns true if a segment of `length` bytes may be sent with `in_flight` bytes in flight.
@@ -92,7 +92,7 @@ impl Prr {
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        let Self { recover_fs, delivered, out, cwnd, since, losses } = self;
+        let Self { recover_fs, delivered, bytes_out: out, cwnd, start_time: since, losses } = self;
         hash_all(into, (recover_fs, delivered, out, cwnd, now.since(*since), losses));
     }
 }
@@ -124,7 +124,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         extensions.prr = extensions.prr.filter(|_| in_recovery);
         if let Some(prr) = &mut extensions.prr {
             // RecoverFS includes the data delivered by the acknowledgement that indicated the loss.
-            if prr.since == now && prr.delivered == 0 {
+            if prr.start_time == now && prr.delivered == 0 {
                 prr.recover_fs += bytes;
             }
             let is_more_lost = core::mem::replace(&mut prr.losses, losses) != losses;
@@ -170,7 +170,7 @@ mod tests {
         let mut prr = Prr::new(Time::ZERO, 20);
         let sent = run(&mut prr, 10, 19, 19);
         assert_eq!(sent[..16], [1, 0].repeat(8));
-        assert_eq!(prr.out, 10);
+        assert_eq!(prr.bytes_out, 10);
     }
 
     /// RFC 6937, section 3.1: 20 in flight, 15 lost, a window of 10: the flight is below the window, so each delivered

@@ -18,7 +18,7 @@
 use super::super::scoreboard::Scoreboard;
 use super::super::segment_record::{Record, SegmentState};
 use super::tail_loss_probe::TailProbe;
-use super::windowed_min_rtt::Shortest;
+use super::windowed_min_rtt::WindowedMinRtt;
 use crate::payload::Payload;
 use crate::state_digest::{hash_all, time_until};
 use crate::units::{Duration, Time};
@@ -27,7 +27,7 @@ use core::hash::Hasher;
 use std::collections::VecDeque;
 
 /// Number of recoveries for which a wider window is kept without a new sign of reordering (section 6.2, step 4).
-const PERSISTENCE: u8 = 16;
+const REO_WND_PERSIST: u8 = 16;
 
 /// Minimum number of transmissions remembered.
 const MIN_SENT: usize = 16;
@@ -53,13 +53,13 @@ pub(super) struct Rack {
     /// Byte up to which data must be acknowledged before a spurious retransmission counts again (RACK.dsack_round).
     round: Option<u64>,
     /// Transmissions in order: time, and start of the segment. Decided ones are dropped when they reach the front.
-    sent: VecDeque<(Time, u64)>,
+    transmissions: VecDeque<(Time, u64)>,
     /// Loss deadline of the oldest undecided transmission.
-    due: Time,
+    loss_deadline: Time,
     /// Time of the last window reduction.
     cut_at: Time,
     /// Windowed minimum of the round-trip time (RACK.min_RTT).
-    pub shortest: Shortest,
+    pub shortest: WindowedMinRtt,
     pub probe: TailProbe,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct DetectedLosses {
     /// Transmission time of the first of them.
     pub sent_at: Time,
     /// Transmission time of the newest retransmission among them.
-    pub again: Option<Time>,
+    pub newest_retransmission: Option<Time>,
 }
 
 /// Recovery state that determines the reordering window.
@@ -92,12 +92,12 @@ impl Rack {
             highest: 0,
             reordering: false,
             quarters: 1,
-            persistence: PERSISTENCE,
+            persistence: REO_WND_PERSIST,
             round: None,
-            sent: VecDeque::new(),
-            due: Time::MAX,
+            transmissions: VecDeque::new(),
+            loss_deadline: Time::MAX,
             cut_at: Time::ZERO,
-            shortest: Shortest::new(),
+            shortest: WindowedMinRtt::new(),
             probe: TailProbe::new(),
         }
     }
@@ -109,10 +109,10 @@ impl Rack {
         start: u64,
         scoreboard: &Scoreboard<P, I>,
     ) {
-        self.sent.push_back((now, start));
-        if self.sent.len() > 2 * scoreboard.len() as usize + MIN_SENT {
+        self.transmissions.push_back((now, start));
+        if self.transmissions.len() > 2 * scoreboard.len() as usize + MIN_SENT {
             // Only one transmission per segment counts.
-            self.sent.retain(|&(at, start)| {
+            self.transmissions.retain(|&(at, start)| {
                 scoreboard.starting_at(start).is_some_and(|record| is_last(&record, at))
             });
         }
@@ -126,7 +126,7 @@ impl Rack {
 
     /// Returns the deadline after which the next segment counts as lost.
     pub fn due(&self) -> Time {
-        self.due
+        self.loss_deadline
     }
 
     /// Returns true once reordering was observed.
@@ -168,7 +168,7 @@ impl Rack {
         if needless && self.round.is_none() {
             self.round = Some(next);
             self.quarters = self.quarters.saturating_add(1);
-            self.persistence = PERSISTENCE;
+            self.persistence = REO_WND_PERSIST;
         } else if recovered {
             self.persistence = self.persistence.saturating_sub(1);
             if self.persistence == 0 {
@@ -207,12 +207,12 @@ impl Rack {
         situation: &RecoveryState,
         mut lost: impl FnMut(&Record<I>),
     ) -> Option<DetectedLosses> {
-        self.due = Time::MAX;
+        self.loss_deadline = Time::MAX;
         let loss_delay = self.rtt + self.window(scoreboard.sacked(), situation);
         let mut found: Option<DetectedLosses> = None;
-        while let Some(&(at, start)) = self.sent.front() {
+        while let Some(&(at, start)) = self.transmissions.front() {
             let Some(record) = scoreboard.starting_at(start).filter(|record| is_last(record, at)) else {
-                self.sent.pop_front();
+                self.transmissions.pop_front();
                 continue;
             };
             // Step 5: only a delivery of something sent later indicates a loss.
@@ -225,14 +225,16 @@ impl Rack {
                 at + if is_beside { loss_delay.max(self.rtt + self.wide(situation)) } else { loss_delay };
             if deadline > now {
                 // Step 5: the reordering timer; otherwise the end of a flight would wait for the RTO.
-                self.due = deadline;
+                self.loss_deadline = deadline;
                 break;
             }
-            self.sent.pop_front();
+            self.transmissions.pop_front();
             let again = (record.retransmissions > 0).then_some(at);
             let first = found.map_or(at, |found| found.sent_at);
-            found =
-                Some(DetectedLosses { sent_at: first, again: again.or(found.and_then(|found| found.again)) });
+            found = Some(DetectedLosses {
+                sent_at: first,
+                newest_retransmission: again.or(found.and_then(|found| found.newest_retransmission)),
+            });
             lost(&record);
             scoreboard.mark_lost(start);
         }
@@ -248,7 +250,7 @@ impl Rack {
         situation: &RecoveryState,
         mut lost: impl FnMut(&Record<I>),
     ) {
-        self.due = Time::MAX;
+        self.loss_deadline = Time::MAX;
         // Section 6.3: the first segment is lost at any age. Otherwise a time-out could retransmit nothing.
         if let Some(first) = scoreboard.first().filter(|first| first.state == SegmentState::InFlight) {
             let start = first.start;
@@ -256,7 +258,7 @@ impl Rack {
             scoreboard.mark_lost(start);
         }
         let loss_delay = self.rtt + self.window(scoreboard.sacked(), situation);
-        while let Some(&(at, start)) = self.sent.front() {
+        while let Some(&(at, start)) = self.transmissions.front() {
             if let Some(record) = scoreboard.starting_at(start).filter(|record| is_last(record, at)) {
                 if at + loss_delay > now {
                     break;
@@ -264,7 +266,7 @@ impl Rack {
                 lost(&record);
                 scoreboard.mark_lost(start);
             }
-            self.sent.pop_front();
+            self.transmissions.pop_front();
         }
     }
 
@@ -272,14 +274,14 @@ impl Rack {
     /// retransmission was that of the original.
     pub fn on_spurious_timeout<P: Payload, I: Copy + Default>(&mut self, scoreboard: &Scoreboard<P, I>) {
         (self.newest, self.rtt) = ((Time::ZERO, 0), Duration::ZERO);
-        self.sent = scoreboard.in_network().map(|record| (record.sent_at, record.start)).collect();
-        self.sent.make_contiguous().sort_unstable();
+        self.transmissions = scoreboard.in_network().map(|record| (record.sent_at, record.start)).collect();
+        self.transmissions.make_contiguous().sort_unstable();
     }
 
     /// Resets the round-trip times after a path change.
     pub fn on_path_change(&mut self) {
         (self.reordering, self.quarters, self.round) = (false, 1, None);
-        self.shortest = Shortest::new();
+        self.shortest = WindowedMinRtt::new();
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
@@ -293,8 +295,8 @@ impl Rack {
             quarters,
             persistence,
             round,
-            sent,
-            due,
+            transmissions: sent,
+            loss_deadline: due,
             cut_at,
             shortest,
             probe,
@@ -426,7 +428,7 @@ mod tests {
             let mut delivered = |record: &Record<()>| rack.on_delivered(at(ms), record, &ack, MS(40));
             scoreboard.sack(start, start + 1000, &mut AckOutcome::new(), &mut delivered);
             let found = rack.detect(at(ms), &mut scoreboard, &situation(true), |_| ());
-            (found.map(|found| found.again), rack.due())
+            (found.map(|found| found.newest_retransmission), rack.due())
         };
         assert_eq!(
             arrive(&mut rack, 1000, 145),

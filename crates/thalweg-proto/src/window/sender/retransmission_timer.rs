@@ -6,7 +6,7 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetransmissionTimer {
     /// Time of expiry; [`Time::MAX`] while stopped.
-    at: Time,
+    expiry: Time,
     /// Expiries since the last acknowledgement.
     unanswered_expiries: u32,
     last_received: Time,
@@ -15,19 +15,19 @@ pub(super) struct RetransmissionTimer {
 impl RetransmissionTimer {
     /// Creates a stopped timer.
     pub const fn new() -> Self {
-        Self { at: Time::MAX, unanswered_expiries: 0, last_received: Time::ZERO }
+        Self { expiry: Time::MAX, unanswered_expiries: 0, last_received: Time::ZERO }
     }
 
     /// Returns the time of expiry; [`Time::MAX`] while stopped.
     #[inline(always)]
     pub const fn at(&self) -> Time {
-        self.at
+        self.expiry
     }
 
     /// Returns true unless the timer is stopped.
     #[inline(always)]
     pub fn is_set(&self) -> bool {
-        self.at < Time::MAX
+        self.expiry < Time::MAX
     }
 
     /// Returns the number of expiries since the last acknowledgement.
@@ -43,13 +43,13 @@ impl RetransmissionTimer {
     /// Sets the time of expiry.
     #[inline(always)]
     pub const fn set(&mut self, at: Time) {
-        self.at = at;
+        self.expiry = at;
     }
 
     /// Stops the timer.
     #[inline(always)]
     pub const fn stop(&mut self) {
-        self.at = Time::MAX;
+        self.expiry = Time::MAX;
     }
 
     /// Records an acknowledgement.

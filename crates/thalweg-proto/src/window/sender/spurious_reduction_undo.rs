@@ -27,7 +27,7 @@ const MAX_SUSPECTS: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub(super) struct Undo<C> {
     /// Copy of the controller before the first reduction of the episode.
-    before: Option<C>,
+    controller_before: Option<C>,
     /// Starts of the segments declared lost whose loss is not confirmed.
     suspects: BTreeSet<u64>,
     /// Number of undone episodes.
@@ -36,7 +36,7 @@ pub(super) struct Undo<C> {
 
 impl<C> Undo<C> {
     pub fn new() -> Self {
-        Self { before: None, suspects: BTreeSet::new(), count: 0 }
+        Self { controller_before: None, suspects: BTreeSet::new(), count: 0 }
     }
 
     /// Returns the number of undone episodes.
@@ -46,7 +46,7 @@ impl<C> Undo<C> {
 
     /// Begins a new episode with this copy of the controller; the previous one can no longer be undone.
     pub fn begin(&mut self, before: C) {
-        self.before = Some(before);
+        self.controller_before = Some(before);
         self.suspects.clear();
     }
 
@@ -55,7 +55,7 @@ impl<C> Undo<C> {
         if self.suspects.len() >= MAX_SUSPECTS {
             self.abandon();
         }
-        if self.before.is_some() {
+        if self.controller_before.is_some() {
             self.suspects.insert(start);
         }
     }
@@ -76,7 +76,7 @@ impl<C> Undo<C> {
 
     /// Ends the episode without undo: the reduction was justified.
     pub fn abandon(&mut self) {
-        self.before = None;
+        self.controller_before = None;
         self.suspects.clear();
     }
 
@@ -85,7 +85,7 @@ impl<C> Undo<C> {
         if !self.suspects.is_empty() {
             return None;
         }
-        let before = self.before.take()?;
+        let before = self.controller_before.take()?;
         self.count = self.count.saturating_add(1);
         Some(before)
     }
@@ -94,8 +94,8 @@ impl<C> Undo<C> {
     where
         C: Digest,
     {
-        hash_all(into, (self.before.is_some(), &self.suspects));
-        if let Some(before) = &self.before {
+        hash_all(into, (self.controller_before.is_some(), &self.suspects));
+        if let Some(before) = &self.controller_before {
             before.digest(now, into);
         }
     }

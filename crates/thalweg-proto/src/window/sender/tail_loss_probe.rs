@@ -26,13 +26,13 @@ use core::hash::Hasher;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TailProbe {
     /// Departure time of a probe, if nothing is received until then.
-    at: Time,
-    /// A packet was sent or received since `at` was computed.
+    departure: Time,
+    /// A packet was sent or received since `departure` was computed.
     is_postponed: bool,
     /// Probe in flight.
     flight: Option<Flight>,
     /// True if a round trip was measured since the last probe.
-    measured: bool,
+    has_rtt_sample: bool,
 }
 
 /// A probe in flight.
@@ -42,37 +42,40 @@ struct Flight {
     /// End of all data sent (TLP.end_seq).
     end: u64,
     /// True for a retransmission (TLP.is_retrans).
-    again: bool,
+    is_retransmission: bool,
 }
 
 impl TailProbe {
     pub fn new() -> Self {
-        Self { at: Time::MAX, is_postponed: false, flight: None, measured: false }
+        Self { departure: Time::MAX, is_postponed: false, flight: None, has_rtt_sample: false }
     }
 
     /// Records a round-trip measurement.
     pub fn note_measured(&mut self) {
-        self.measured = true;
+        self.has_rtt_sample = true;
     }
 
     /// Postpones the probe after a packet was sent or received (section 7.2). The new time is computed
     /// [once](Sender::schedule_probe) for all events of one moment.
     pub fn postpone(&mut self) {
-        (self.at, self.is_postponed) = (Time::MAX, true);
+        (self.departure, self.is_postponed) = (Time::MAX, true);
     }
 
     /// Returns the departure time of the probe.
     pub fn at(&self) -> Time {
-        self.at
+        self.departure
     }
 
     /// Cancels the probe, scheduled or in flight.
     pub fn forget(&mut self) {
-        (self.at, self.is_postponed, self.flight) = (Time::MAX, false, None);
+        (self.departure, self.is_postponed, self.flight) = (Time::MAX, false, None);
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        hash_all(into, (time_until(self.at, now), self.is_postponed, self.flight, self.measured));
+        hash_all(
+            into,
+            (time_until(self.departure, now), self.is_postponed, self.flight, self.has_rtt_sample),
+        );
     }
 }
 
@@ -97,21 +100,21 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         rack.probe.is_postponed = false;
         // Section 7.3: one at a time, and none before another round-trip measurement; otherwise timers could be
         // postponed without end. A probe after zero time would be answered before it left.
-        let may_leave = rack.probe.flight.is_none() && rack.probe.measured && !smoothed.is_zero();
+        let may_leave = rack.probe.flight.is_none() && rack.probe.has_rtt_sample && !smoothed.is_zero();
         if rack.config.tail_probe && is_wanted && may_leave {
             // Section 7.2: PTO = 2 * SRTT, plus the delay of a single segment's ACK, but not after the RTO.
             let answer = if flight == 1 { rack.config.max_ack_delay } else { Duration::ZERO };
-            rack.probe.at = (now + smoothed * 2 + answer).min(timer);
+            rack.probe.departure = (now + smoothed * 2 + answer).min(timer);
         }
     }
 
     /// Returns the probe due at `now`, if one may be sent (section 7.3).
     pub(super) fn probe_tail(&mut self, now: Time) -> Option<Segment<P>> {
         let rack = self.rack()?;
-        if now < rack.probe.at {
+        if now < rack.probe.departure {
             return None;
         }
-        rack.probe.at = Time::MAX;
+        rack.probe.departure = Time::MAX;
         if self.holds_data_back() {
             return None;
         }
@@ -121,8 +124,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Some(length) => self.send_new(now, length)?,
             None => self.resend_last(now)?,
         };
-        let flight =
-            Flight { start: segment.sequence, end: self.scoreboard.next(), again: segment.retransmission };
+        let flight = Flight {
+            start: segment.sequence,
+            end: self.scoreboard.next(),
+            is_retransmission: segment.retransmission,
+        };
         // Section 7.3: the retransmission timer restarts. It could otherwise expire before the answer.
         self.timer.set(now + self.rtt.timeout());
         if let Some(rack) = self.rack() {
@@ -142,11 +148,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             // Later data is acknowledged, and no duplicate of the probe was reported before.
             _ if ack.cumulative > flight.end => true,
             // Both copies arrived. The first answer is ambiguous; the second, or a later acknowledgement, decides.
-            _ if flight.again && (advanced || has_sack) => return,
+            _ if flight.is_retransmission && (advanced || has_sack) => return,
             _ => false,
         };
         rack.probe.flight = None;
-        if !flight.again || !repaired || !self.is_open() || !self.reduces_window_on_loss() {
+        if !flight.is_retransmission || !repaired || !self.is_open() || !self.reduces_window_on_loss() {
             return;
         }
         // Section 7.4.2: the probe repaired a loss, and the window is reduced as for any other.

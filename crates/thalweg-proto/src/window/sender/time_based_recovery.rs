@@ -351,7 +351,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             notify_lost(controller, &connection, *path_since, record);
         });
-        let Some(DetectedLosses { sent_at, again }) = found else { return };
+        let Some(DetectedLosses { sent_at, newest_retransmission: again }) = found else { return };
         match self.phase {
             Phase::Open => self.begin_recovery(now, sent_at),
             // RFC 5681, section 4.3: the loss of a retransmission is a second sign of congestion. After a time-out the

@@ -6,21 +6,21 @@ use crate::units::{Duration, Time};
 use core::hash::Hasher;
 
 /// Minimum lifetime of a sample; the maximum is twice as long (five minutes, as in Linux).
-const HALF: Duration = Duration::from_secs(150);
+const MIN_LIFETIME: Duration = Duration::from_secs(150);
 
 /// Shortest sample of each half of the filter window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shortest {
+pub(super) struct WindowedMinRtt {
     /// Start of the current half.
-    since: Time,
+    half_start: Time,
     present: Duration,
     last: Duration,
 }
 
-impl Shortest {
+impl WindowedMinRtt {
     /// Creates the state before the first sample.
     pub fn new() -> Self {
-        Self { since: Time::ZERO, present: Duration::MAX, last: Duration::MAX }
+        Self { half_start: Time::ZERO, present: Duration::MAX, last: Duration::MAX }
     }
 
     /// Returns the windowed minimum; [`Duration::MAX`] before the first sample.
@@ -30,17 +30,17 @@ impl Shortest {
 
     /// Adds a sample at `now`.
     pub fn sample(&mut self, now: Time, rtt: Duration) {
-        let elapsed = now.since(self.since);
-        if elapsed >= HALF {
+        let elapsed = now.since(self.half_start);
+        if elapsed >= MIN_LIFETIME {
             // After a longer silence the previous half is out of date, too.
-            self.last = if elapsed < HALF * 2 { self.present } else { Duration::MAX };
-            (self.since, self.present) = (now, Duration::MAX);
+            self.last = if elapsed < MIN_LIFETIME * 2 { self.present } else { Duration::MAX };
+            (self.half_start, self.present) = (now, Duration::MAX);
         }
         self.present = self.present.min(rtt);
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        hash_all(into, (now.since(self.since), self.present, self.last));
+        hash_all(into, (now.since(self.half_start), self.present, self.last));
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     /// RFC 8985, section 6.2, step 1: the minimum of recent samples, not of all.
     #[test]
     fn a_longer_path_is_detected() {
-        let mut shortest = Shortest::new();
+        let mut shortest = WindowedMinRtt::new();
         assert_eq!(shortest.get(), Duration::MAX);
         shortest.sample(at(1), MS(40));
         for second in (10..300).step_by(10) {

@@ -16,11 +16,14 @@ pub fn data<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strat
 }
 
 fn report<P: Payload>() -> impl Strategy<Value = media::Pdu<P>> {
-    let arrival = prop::option::of((0u8..4, 0u16..0x1FFF))
-        .prop_map(|of| of.map(|(bits, before)| media::Arrival { ecn: Ecn::from_bits(bits), before }));
+    let arrival = prop::option::of((0u8..4, 0u16..0x1FFF)).prop_map(|of| {
+        of.map(|(bits, before)| media::Arrival { ecn: Ecn::from_bits(bits), time_offset: before })
+    });
     let begin = prop_oneof![12 => 0u32..80, 1 => any::<u32>(), 1 => (u32::MAX - 2)..=u32::MAX];
     (begin, any::<u32>(), any::<bool>(), prop::collection::vec(arrival, 0..300)).prop_map(
-        |(begin, at, wants_key, packets)| media::Pdu::Report(media::Report { begin, at, wants_key, packets }),
+        |(begin, at, wants_key, packets)| {
+            media::Pdu::Report(media::Report { begin, report_time: at, wants_key, packets })
+        },
     )
 }
 
@@ -58,7 +61,7 @@ pub fn config() -> impl Strategy<Value = media::Config> {
                     },
                     ecn,
                     competes,
-                    late: Duration::from_millis(400),
+                    late_delay: Duration::from_millis(400),
                 }
             },
         )

@@ -3,9 +3,10 @@
 use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
-    BbnConfig, BbrConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig, FilterAdvance, FixedConfig,
-    Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, ProbeRttBasis, RouterSelection, SeifConfig,
-    Signals, SlowStartConfig, SourceQuenchConfig, ThalwegConfig, TriSConfig, TriSIncrease, VegasConfig,
+    BbnConfig, BbrConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig, FilterAdvance,
+    FixedWindowConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, ProbeRttBasis,
+    RouterSelection, SeifConfig, Signals, SlowStartConfig, SourceQuenchConfig, ThalwegConfig, TriSConfig,
+    TriSIncrease, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
@@ -136,7 +137,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         ControllerConfig::Bbn(BbnConfig { window, lifetime: Duration::from_millis(lifetime), header: 40 })
     });
     let spec = prop_oneof![
-        (1.0..40.0f64).prop_map(|window| ControllerConfig::Fixed(FixedConfig { window })),
+        (1.0..40.0f64).prop_map(|window| ControllerConfig::Fixed(FixedWindowConfig { window })),
         any::<bool>().prop_map(slow_start),
         Just(ControllerConfig::NewReno(NewRenoConfig {
             initial_window,

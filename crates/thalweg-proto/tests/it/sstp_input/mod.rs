@@ -25,7 +25,7 @@ pub fn pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strate
     let data = (word(), half(), mostly_small(any::<u16>(), |n| u16::from(n % 5)), any::<[bool; 3]>(), length)
         .prop_map(move |(shipment, segment, packet, [last, full, resent], length)| {
             let payload = make(length);
-            sstp::Pdu::Data(sstp::Data { shipment, segment, packet, last, full, resent, payload })
+            sstp::Pdu::Data(sstp::Data { shipment, segment, packet, last, is_full: full, resent, payload })
         });
     let position = || {
         (word(), half(), mostly_small(any::<u16>(), |n| u16::from(n % 5)))

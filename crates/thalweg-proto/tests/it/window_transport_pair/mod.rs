@@ -4,7 +4,7 @@ use crate::checked_controller::Steered;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::FixedConfig;
+use thalweg_proto::congestion::FixedWindowConfig;
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::random::RandomStream;
 use thalweg_proto::transport::{Event, Feedback, Input};
@@ -87,7 +87,7 @@ impl Plan {
             },
             sender: SenderConfig::default(),
             receiver: ReceiverConfig::default(),
-            controller: ControllerConfig::Fixed(FixedConfig { window: 10.0 }),
+            controller: ControllerConfig::Fixed(FixedWindowConfig { window: 10.0 }),
             pacing: None,
             writes: vec![10_000],
             write_gap: Duration::ZERO,

@@ -32,14 +32,14 @@ impl Default for View {
 /// Packet in transit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Message {
-    sent: Time,
+    sent_at: Time,
     /// True from the flow's source to its sink.
     forward: bool,
     label: String,
     /// True if it carries data.
     data: bool,
     /// True if the same data was sent before.
-    again: bool,
+    is_retransmission: bool,
     outcome: PacketOutcome,
 }
 
@@ -59,9 +59,9 @@ pub struct Sequence {
     view: View,
     messages: Vec<Message>,
     /// Positions in `messages` of packets that have neither arrived nor been lost.
-    open: BTreeMap<PacketId, usize>,
+    in_flight: BTreeMap<PacketId, usize>,
     /// Data sent so far, to detect retransmissions.
-    seen: BTreeSet<String>,
+    sent_data: BTreeSet<String>,
     /// Packets in the time range beyond the maximum number.
     left_out: u64,
 }
@@ -69,7 +69,13 @@ pub struct Sequence {
 impl Sequence {
     /// Creates a recorder for `view`.
     pub fn new(view: View) -> Self {
-        Self { view, messages: Vec::new(), open: BTreeMap::new(), seen: BTreeSet::new(), left_out: 0 }
+        Self {
+            view,
+            messages: Vec::new(),
+            in_flight: BTreeMap::new(),
+            sent_data: BTreeSet::new(),
+            left_out: 0,
+        }
     }
 
     /// Returns the number of packets drawn and the number left out beyond the maximum.
@@ -95,7 +101,7 @@ impl Sequence {
         let again = data
             && record.pdu.is_repeated().unwrap_or_else(|| {
                 // Data sent before the view begins counts, or its retransmission would look new.
-                !over && !self.seen.insert(label.clone())
+                !over && !self.sent_data.insert(label.clone())
             });
         if !self.view.times.contains(&record.time) {
             return;
@@ -104,20 +110,20 @@ impl Sequence {
             self.left_out += 1;
             return;
         }
-        self.open.insert(record.packet, self.messages.len());
+        self.in_flight.insert(record.packet, self.messages.len());
         self.messages.push(Message {
-            sent: record.time,
+            sent_at: record.time,
             forward: record.packet.backward == record.reply,
             label,
             data,
-            again,
+            is_retransmission: again,
             outcome: PacketOutcome::InTransit,
         });
     }
 
     fn on_end(&mut self, record: &Record<'_>, outcome: PacketOutcome) {
         // Of a packet and its duplicates, the first to arrive is drawn.
-        if let Some(index) = self.open.remove(&record.packet) {
+        if let Some(index) = self.in_flight.remove(&record.packet) {
             self.messages[index].outcome = outcome;
         }
     }

@@ -77,7 +77,7 @@ impl Places {
                     PacketOutcome::Arrived(at) | PacketOutcome::Lost(at) => Some(at),
                     PacketOutcome::InTransit => None,
                 };
-                core::iter::once(message.sent).chain(end)
+                core::iter::once(message.sent_at).chain(end)
             })
             .collect();
         times.sort_unstable();
@@ -112,7 +112,7 @@ impl Places {
 /// Placement of arrow labels without overlap.
 #[derive(Default)]
 struct Labels {
-    taken: Vec<(f64, f64)>,
+    taken_positions: Vec<(f64, f64)>,
 }
 
 impl Labels {
@@ -120,14 +120,14 @@ impl Labels {
     fn label_position(&mut self, from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
         let at = |share: f64| (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
         // Arrows come in the order of their starts and lead down: labels far above cannot overlap.
-        self.taken.retain(|&(_, y)| from.1 - y <= 12.0);
+        self.taken_positions.retain(|&(_, y)| from.1 - y <= 12.0);
         let free = |&(x, y): &(f64, f64)| {
-            self.taken
+            self.taken_positions
                 .iter()
                 .all(|&(other_x, other_y)| (other_x - x).abs() > 96.0 || (other_y - y).abs() > 12.0)
         };
         let place = [0.22, 0.5, 0.76, 0.36, 0.64].into_iter().map(at).find(free).unwrap_or_else(|| at(0.22));
-        self.taken.push(place);
+        self.taken_positions.push(place);
         place
     }
 }
@@ -136,8 +136,8 @@ fn draw_arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut
     let (start, end) =
         if message.forward { (LEFT_LINE_X, RIGHT_LINE_X) } else { (RIGHT_LINE_X, LEFT_LINE_X) };
     let (start, end) = (f64::from(start), f64::from(end));
-    let y = places.y(message.sent);
-    let colour = if message.again {
+    let y = places.y(message.sent_at);
+    let colour = if message.is_retransmission {
         ORANGE
     } else if message.data {
         BLUE
@@ -204,7 +204,7 @@ fn write_times(svg: &mut String, messages: &[Message], places: &Places) {
         let mut moments: Vec<Time> = messages
             .iter()
             .filter_map(|message| match message.outcome {
-                _ if message.forward == side => Some(message.sent),
+                _ if message.forward == side => Some(message.sent_at),
                 PacketOutcome::Arrived(at) => Some(at),
                 _ => None,
             })
@@ -219,7 +219,7 @@ fn write_times(svg: &mut String, messages: &[Message], places: &Places) {
 
 fn write_legend(svg: &mut String, messages: &[Message], left_out: u64, y: f64) {
     let mut parts = vec![(BLUE, "data")];
-    if messages.iter().any(|message| message.again) {
+    if messages.iter().any(|message| message.is_retransmission) {
         parts.push((ORANGE, "sent again"));
     }
     parts.push((GREY, "control"));

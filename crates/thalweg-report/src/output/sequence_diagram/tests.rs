@@ -21,7 +21,7 @@ fn labels(sequence: &Sequence) -> Vec<String> {
         PacketOutcome::InTransit => " ...",
         PacketOutcome::Arrived(_) => "",
     };
-    let again = |message: &Message| if message.again { "again " } else { "" };
+    let again = |message: &Message| if message.is_retransmission { "again " } else { "" };
     let line = |message: &Message| format!("{}{}{}", again(message), message.label, mark(message));
     sequence.messages.iter().map(line).collect()
 }

@@ -8,7 +8,7 @@ use thalweg_proto::units::Time;
 pub fn sequence_text(messages: &[Message], left_out: u64) -> String {
     let mut rows: Vec<(Time, usize, bool)> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
-        rows.push((message.sent, index, true));
+        rows.push((message.sent_at, index, true));
         match message.outcome {
             PacketOutcome::Arrived(at) | PacketOutcome::Lost(at) => rows.push((at, index, false)),
             PacketOutcome::InTransit => {}
@@ -20,7 +20,7 @@ pub fn sequence_text(messages: &[Message], left_out: u64) -> String {
     let (column, time) = (width + 8, 12);
     let mut text = format!("{:>time$}  {:column$}receiver\n", "ms", "sender");
     for (at, index, departs) in rows {
-        let Message { label, forward, again, outcome, .. } = &messages[index];
+        let Message { label, forward, is_retransmission: again, outcome, .. } = &messages[index];
         let mark = if *again { "*" } else { "" };
         let lost = matches!(outcome, PacketOutcome::Lost(_)) && !departs;
         let left = *forward == departs || lost && *forward;
@@ -36,7 +36,7 @@ pub fn sequence_text(messages: &[Message], left_out: u64) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    if messages.iter().any(|message| message.again) {
+    if messages.iter().any(|message| message.is_retransmission) {
         text.push_str("\n* retransmitted\n");
     }
     if left_out > 0 {

@@ -60,9 +60,9 @@ impl Subject {
             )
         };
         let layers = [
-            ("packets", packets(|packet| !packet.is(Packet::AGAIN | Packet::LATE))),
-            ("again", packets(|packet| packet.is(Packet::AGAIN))),
-            ("late", packets(|packet| packet.is(Packet::LATE))),
+            ("packets", packets(|packet| !packet.is(Packet::RETRANSMISSION | Packet::ARRIVED_LATE))),
+            ("again", packets(|packet| packet.is(Packet::RETRANSMISSION))),
+            ("late", packets(|packet| packet.is(Packet::ARRIVED_LATE))),
             ("lost", packets(Packet::is_lost_on_path)),
             ("sacks", sacks(false)),
             ("duplicates", sacks(true)),
@@ -89,7 +89,7 @@ impl Subject {
         );
         let arrived: Vec<(f64, f64)> = match data.view {
             View::Receiver => {
-                let new = data.packets.iter().filter(|packet| !packet.is(Packet::AGAIN));
+                let new = data.packets.iter().filter(|packet| !packet.is(Packet::RETRANSMISSION));
                 new.map(|packet| (packet.time.as_secs_f64(), f64::from(packet.length))).collect()
             }
             View::Sender | View::Between => {

@@ -42,9 +42,9 @@ impl Levels {
         let mut levels = Vec::new();
         loop {
             if bars.len() <= MAX_ROWS {
-                levels.push(bars.chunks(TILE).map(bar_tile).collect());
+                levels.push(bars.chunks(TILE_ROWS).map(bar_tile).collect());
             }
-            if bars.len() <= TILE {
+            if bars.len() <= TILE_ROWS {
                 return Self(levels);
             }
             bars = bars.chunks(ROWS_PER_MERGED_ROW).map(merge_bars).collect();
@@ -58,14 +58,14 @@ impl Levels {
         let mut levels = Vec::new();
         loop {
             if times.len() <= MAX_ROWS {
-                let pairs = times.chunks(TILE).zip(values.chunks(TILE));
+                let pairs = times.chunks(TILE_ROWS).zip(values.chunks(TILE_ROWS));
                 levels.push(pairs.map(|(times, values)| point_tile(times, values)).collect());
             }
-            if times.len() <= TILE {
+            if times.len() <= TILE_ROWS {
                 return Self(levels);
             }
             (times, values) =
-                downsample(&times, &values, (times.len() / (ROWS_PER_MERGED_ROW / 2)).max(TILE));
+                downsample(&times, &values, (times.len() / (ROWS_PER_MERGED_ROW / 2)).max(TILE_ROWS));
         }
     }
 
@@ -182,7 +182,7 @@ fn collect_rows<T: Copy>(rows: impl Iterator<Item = T>, join: impl Fn(&[T], &mut
 }
 
 /// Rows of a tile: those that a screen shows, twice.
-const TILE: usize = 4096;
+const TILE_ROWS: usize = 4096;
 /// Rows that one of the next level stands for.
 const ROWS_PER_MERGED_ROW: usize = 16;
 /// Maximum number of rows of a level; longer ones are only merged.

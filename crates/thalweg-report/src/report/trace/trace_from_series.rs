@@ -1,6 +1,6 @@
 //! Series of this project's runs as a trace: one connection for each flow.
 
-use super::super::report_series::{AllSeries, One};
+use super::super::report_series::{AllSeries, RunSeries};
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_trace::{Ack, Connection, Format, Limits, Metric, Point, Protocol, Trace, View};
@@ -51,7 +51,7 @@ enum Quantity {
 }
 
 impl Quantity {
-    fn from_series(one: &One) -> Option<Self> {
+    fn from_series(one: &RunSeries) -> Option<Self> {
         Some(match one.quantity.as_str() {
             "window" => Self::Metric(Metric::Window, true),
             "ssthresh" => Self::Metric(Metric::Ssthresh, true),
@@ -64,7 +64,7 @@ impl Quantity {
     }
 }
 
-fn new_connection(one: &One, segment: Option<u32>) -> Connection {
+fn new_connection(one: &RunSeries, segment: Option<u32>) -> Connection {
     let parts = [one.scheme.as_str(), one.subject.as_str()];
     let name = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let mut connection = Connection {
@@ -90,7 +90,7 @@ fn new_connection(one: &One, segment: Option<u32>) -> Connection {
 }
 
 /// Adds a series to its flow. Values that are not numbers are left out.
-fn add_series(connection: &mut Connection, quantity: Quantity, one: &One) {
+fn add_series(connection: &mut Connection, quantity: Quantity, one: &RunSeries) {
     let direction = &mut connection.directions[0];
     let segment = f64::from(direction.segment.unwrap_or(SEGMENT));
     let mut before = 0.0;

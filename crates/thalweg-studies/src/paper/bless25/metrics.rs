@@ -92,7 +92,7 @@ fn case_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
                 let delays: Vec<f64> =
                     queue()?.into_iter().filter(|(at, _)| within(*at)).map(|(_, delay)| delay).collect();
                 // No value if the run is too short for ten seconds.
-                mean(&delays).filter(|_| begin + 10.0 <= run.ended.as_secs_f64())
+                mean(&delays).filter(|_| begin + 10.0 <= run.end_time.as_secs_f64())
             }
             EVEN => even_after(run, late),
             LONGER => {
@@ -176,7 +176,7 @@ fn even_after(run: &RunResult, late: f64) -> Option<f64> {
     let uneven: Vec<bool> = seconds(first).into_iter().zip(seconds(second)).map(differ).collect();
     let begin = late as usize;
     let even = uneven.get(begin..)?.windows(5).position(|five| !five.contains(&true));
-    Some(even.map_or(run.ended.as_secs_f64() - late, |at| at as f64))
+    Some(even.map_or(run.end_time.as_secs_f64() - late, |at| at as f64))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ impl<'a> View<'a> {
     }
 
     fn end(&self) -> f64 {
-        self.run.ended.as_secs_f64()
+        self.run.end_time.as_secs_f64()
     }
 
     /// Returns the span of a phase, if the run is long enough.

@@ -157,7 +157,7 @@ fn feedback_messages(run: &RunResult) -> f64 {
 /// Returns the messages' bits over the measured time.
 fn message_overhead(run: &RunResult) -> f64 {
     let bytes: u64 = run.links.iter().map(|link| link.feedback_bytes.get()).sum();
-    bytes as f64 * 8.0 / (run.ended.as_secs_f64() - run.warmup.as_secs_f64())
+    bytes as f64 * 8.0 / (run.end_time.as_secs_f64() - run.warmup.as_secs_f64())
 }
 
 /// Returns the window of a flow after the warm-up, at every change.
@@ -239,7 +239,7 @@ fn extreme_window(cell: &Cell, run: &RunResult, which: fn(f64, f64) -> f64) -> O
 /// Returns the window of a flow after the warm-up, ten times a second.
 fn sampled_window(run: &RunResult, flow: usize) -> Option<Vec<f64>> {
     let window = window_series(run, flow)?;
-    let (first, last) = (run.warmup.as_secs_f64(), run.ended.as_secs_f64());
+    let (first, last) = (run.warmup.as_secs_f64(), run.end_time.as_secs_f64());
     let count = ((last - first) * SAMPLES_PER_SECOND) as u64;
     let at = |sample: u64| {
         let time = first + sample as f64 / SAMPLES_PER_SECOND;

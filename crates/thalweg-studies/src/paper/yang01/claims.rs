@@ -218,7 +218,8 @@ fn drr_is_worst_for_low_priorities(study: &Study<'_>) -> Option<Claim> {
             for other in ["FCFS", "RED", "SFQ"] {
                 let other = study.ours_and_printed((scheme, other, class))?;
                 is_worst &= drr.ours > other.ours;
-                is_printed &= drr.printed.zip(other.printed).is_some_and(|(drr, other)| drr > other);
+                is_printed &=
+                    drr.printed_value.zip(other.printed_value).is_some_and(|(drr, other)| drr > other);
             }
             all += 1;
             worst += u32::from(is_worst);
@@ -240,7 +241,7 @@ fn disciplines_hardly_matter_with_slots(study: &Study<'_>) -> Option<Claim> {
 fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
     // The mean over environments and classes of the distance from the class's mean over disciplines.
     let fluctuation = |wanted: &str| {
-        let mut sum = OursAndPrinted { ours: 0.0, printed: Some(0.0) };
+        let mut sum = OursAndPrinted { ours: 0.0, printed_value: Some(0.0) };
         let mut count = 0.0;
         for scheme in ["cc/cc", "ts/ts", "cc/be", "ts/be", "be/be"] {
             for class in SOURCE_CLASSES {
@@ -251,14 +252,19 @@ fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
                     .collect::<Option<_>>()?;
                 let of = all.len() as f64;
                 let mean = all.iter().map(|cell| cell.ours).sum::<f64>() / of;
-                let printed = all.iter().map(|cell| cell.printed).sum::<Option<f64>>().map(|sum| sum / of);
+                let printed =
+                    all.iter().map(|cell| cell.printed_value).sum::<Option<f64>>().map(|sum| sum / of);
                 sum.ours += 100.0 * (cell.ours / mean - 1.0).abs();
-                let off = cell.printed.zip(printed).map(|(cell, mean)| 100.0 * (cell / mean - 1.0).abs());
-                sum.printed = sum.printed.zip(off).map(|(sum, off)| sum + off);
+                let off =
+                    cell.printed_value.zip(printed).map(|(cell, mean)| 100.0 * (cell / mean - 1.0).abs());
+                sum.printed_value = sum.printed_value.zip(off).map(|(sum, off)| sum + off);
                 count += 1.0;
             }
         }
-        Some(OursAndPrinted { ours: sum.ours / count, printed: sum.printed.map(|sum| sum / count) })
+        Some(OursAndPrinted {
+            ours: sum.ours / count,
+            printed_value: sum.printed_value.map(|sum| sum / count),
+        })
     };
     let mut evidence = Evidence::default();
     for calm in ["FCFS", "SFQ"] {
@@ -267,9 +273,9 @@ fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
             let what = format!(
                 "{calm} {:.1} %{}, {other} {:.1} %{}",
                 a.ours,
-                in_print(a.printed, " %"),
+                in_print(a.printed_value, " %"),
                 b.ours,
-                in_print(b.printed, " %")
+                in_print(b.printed_value, " %")
             );
             evidence.require(a.ours < b.ours, what.clone());
             if a.ours < b.ours {
@@ -606,7 +612,8 @@ fn mean_time_error(study: &Study<'_>, scheme: &str, ageing: Option<&str>) -> Opt
     let mut sum = 0.0;
     for discipline in DISCIPLINES {
         for class in SOURCE_CLASSES {
-            let OursAndPrinted { ours, printed } = study.ours_and_printed((scheme, discipline, class))?;
+            let OursAndPrinted { ours, printed_value: printed } =
+                study.ours_and_printed((scheme, discipline, class))?;
             let time = |ageing| {
                 let keys =
                     [(key, json!(ageing)), ("discipline", json!(discipline)), ("source", json!(class))];

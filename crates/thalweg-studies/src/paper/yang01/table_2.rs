@@ -20,7 +20,7 @@ pub(super) type Place<'a> = (&'a str, &'a str, &'a str);
 #[derive(Clone, Copy)]
 pub(super) struct OursAndPrinted {
     pub(super) ours: f64,
-    pub(super) printed: Option<f64>,
+    pub(super) printed_value: Option<f64>,
 }
 
 impl Study<'_> {
@@ -33,7 +33,7 @@ impl Study<'_> {
     /// Returns a cell of table II, ours and the printed one.
     pub(super) fn ours_and_printed(&self, place: Place<'_>) -> Option<OursAndPrinted> {
         let row = self.row(place)?;
-        Some(OursAndPrinted { ours: row.value?, printed: row.published() })
+        Some(OursAndPrinted { ours: row.value?, printed_value: row.published() })
     }
 
     /// Returns our value of a cell of table II.
@@ -48,9 +48,9 @@ impl Study<'_> {
             .map(|class| self.ours_and_printed((scheme, discipline, class)))
             .collect::<Option<_>>()?;
         let count = cells.len() as f64;
-        let printed: Option<f64> = cells.iter().map(|cell| cell.printed).sum();
+        let printed: Option<f64> = cells.iter().map(|cell| cell.printed_value).sum();
         let ours: f64 = cells.iter().map(|cell| cell.ours).sum();
-        Some(OursAndPrinted { ours: ours / count, printed: printed.map(|sum| sum / count) })
+        Some(OursAndPrinted { ours: ours / count, printed_value: printed.map(|sum| sum / count) })
     }
 
     /// Returns a mean time of a class in an experiment beyond the table.
@@ -72,7 +72,7 @@ impl Study<'_> {
             let name = |(scheme, discipline, class): &Place<'_>| format!("{scheme} {discipline} {class}");
             let what = format!("{} {:.0} s, {} {:.0} s", name(first), a.ours, name(second), b.ours);
             evidence.require(a.ours < b.ours, what);
-            printed += usize::from(a.printed.zip(b.printed).is_some_and(|(a, b)| a < b));
+            printed += usize::from(a.printed_value.zip(b.printed_value).is_some_and(|(a, b)| a < b));
         }
         evidence.add(format!(
             "{} of {} pairs are in order, {printed} in the printed table",
@@ -84,7 +84,7 @@ impl Study<'_> {
 
     /// Returns the largest distance of a class from its mean over disciplines, in our table and in the printed one.
     fn spread(&self, scheme: &str) -> Option<OursAndPrinted> {
-        let mut worst = OursAndPrinted { ours: 0.0, printed: Some(0.0) };
+        let mut worst = OursAndPrinted { ours: 0.0, printed_value: Some(0.0) };
         for class in SOURCE_CLASSES {
             let cells: Vec<OursAndPrinted> = DISCIPLINES
                 .iter()
@@ -92,9 +92,9 @@ impl Study<'_> {
                 .collect::<Option<_>>()?;
             let ours: Vec<f64> = cells.iter().map(|cell| cell.ours).collect();
             worst.ours = worst.ours.max(largest_relative_distance(&ours));
-            let printed: Option<Vec<f64>> = cells.iter().map(|cell| cell.printed).collect();
-            worst.printed =
-                worst.printed.zip(printed).map(|(worst, of)| worst.max(largest_relative_distance(&of)));
+            let printed: Option<Vec<f64>> = cells.iter().map(|cell| cell.printed_value).collect();
+            worst.printed_value =
+                worst.printed_value.zip(printed).map(|(worst, of)| worst.max(largest_relative_distance(&of)));
         }
         Some(worst)
     }
@@ -103,7 +103,7 @@ impl Study<'_> {
     pub(super) fn alike(&self, schemes: &[&str]) -> Option<Evidence> {
         let mut evidence = Evidence::default();
         for scheme in schemes {
-            let OursAndPrinted { ours, printed } = self.spread(scheme)?;
+            let OursAndPrinted { ours, printed_value: printed } = self.spread(scheme)?;
             evidence.add(format!(
                 "{scheme}: a class differs from its mean over disciplines by {:.0} % at most{}",
                 100.0 * ours,
@@ -167,7 +167,7 @@ pub(super) fn must_stand_out(
     let mut means = Vec::new();
     for discipline in DISCIPLINES {
         let other = study.mean(scheme, discipline, classes)?;
-        means.push(format!("{discipline} {:.0} s{}", other.ours, in_print(other.printed, "")));
+        means.push(format!("{discipline} {:.0} s{}", other.ours, in_print(other.printed_value, "")));
         if discipline != one {
             let holds = if is_below { own.ours < other.ours } else { own.ours > other.ours };
             let order = if is_below { "below" } else { "above" };

@@ -51,7 +51,7 @@ impl Protection {
 }
 
 /// Connection that is being decrypted.
-pub(super) struct Decrypted {
+pub(super) struct DecryptedConnection {
     ends: ConnectionEnds,
     builder: Builder,
     start: Time,
@@ -70,7 +70,7 @@ pub(super) struct Decrypted {
     /// Packets of the handshake before the first one of the application. Nobody acknowledges the last of them.
     of_handshake: [usize; 2],
     /// Decrypted packets of the application, and those that could not be decrypted.
-    opened: u64,
+    decrypted_packets: u64,
     failed: u64,
     is_cut: bool,
     /// Times of the first packets of the client, then of the server, then of the client again.
@@ -79,13 +79,13 @@ pub(super) struct Decrypted {
 
 /// Beginning of a message of the handshake.
 struct Hello {
-    bytes: [u8; HELLO],
-    known: [bool; HELLO],
+    bytes: [u8; HELLO_BYTES],
+    known_bytes: [bool; HELLO_BYTES],
 }
 
 impl Default for Hello {
     fn default() -> Self {
-        Self { bytes: [0; HELLO], known: [false; HELLO] }
+        Self { bytes: [0; HELLO_BYTES], known_bytes: [false; HELLO_BYTES] }
     }
 }
 
@@ -93,14 +93,14 @@ impl Hello {
     fn add(&mut self, offset: u64, data: &[u8]) {
         let Ok(offset) = usize::try_from(offset) else { return };
         for (at, byte) in data.iter().enumerate() {
-            let Some(place) = offset.checked_add(at).filter(|place| *place < HELLO) else { return };
-            (self.bytes[place], self.known[place]) = (*byte, true);
+            let Some(place) = offset.checked_add(at).filter(|place| *place < HELLO_BYTES) else { return };
+            (self.bytes[place], self.known_bytes[place]) = (*byte, true);
         }
     }
 
     /// Returns bytes, if they and all before are known.
     fn get(&self, at: usize, count: usize) -> Option<&[u8]> {
-        let is_known = self.known.get(..at + count)?.iter().all(|known| *known);
+        let is_known = self.known_bytes.get(..at + count)?.iter().all(|known| *known);
         self.bytes.get(at..at + count).filter(|_| is_known)
     }
 
@@ -129,7 +129,7 @@ struct Part<'a> {
     at: usize,
 }
 
-impl Decrypted {
+impl DecryptedConnection {
     pub(super) fn new(ends: ConnectionEnds, start: Time, limits: &Limits) -> Self {
         Self {
             ends,
@@ -145,7 +145,7 @@ impl Decrypted {
             hellos: [Hello::default(), Hello::default()],
             has_secrets: false,
             of_handshake: [0; 2],
-            opened: 0,
+            decrypted_packets: 0,
             failed: 0,
             is_cut: false,
             first: [None; 3],
@@ -265,7 +265,7 @@ impl Decrypted {
             self.failed += 1;
             return;
         };
-        self.opened += u64::from(part.space == 2);
+        self.decrypted_packets += u64::from(part.space == 2);
         if part.space < 2 && self.largest[side][2].is_none() && frames.elicits {
             self.of_handshake[side] += 1;
         }
@@ -307,7 +307,7 @@ impl Decrypted {
 
     /// Returns the connection, or why it could not be decrypted.
     pub(super) fn finish(self) -> Result<Connection, String> {
-        if self.opened == 0 {
+        if self.decrypted_packets == 0 {
             return Err(match () {
                 () if self.is_cut => "its packets are cut: capture them whole (tcpdump -s 0)",
                 () if self.hellos[0].random().is_none() => "the capture has no ClientHello",
@@ -356,7 +356,7 @@ fn find_losses(direction: &mut Direction, first: usize) {
     let packets = &mut direction.packets;
     let mut earliest = Time::MAX;
     for index in (first..packets.len()).rev() {
-        if let Some(later) = packets.get(index + THRESHOLD) {
+        if let Some(later) = packets.get(index + LOSS_THRESHOLD) {
             earliest = earliest.min(later.acked);
         }
         let packet = &mut packets[index];
@@ -368,6 +368,6 @@ fn find_losses(direction: &mut Direction, first: usize) {
 }
 
 /// Packets after which one without an acknowledgement is lost.
-const THRESHOLD: usize = 3;
+const LOSS_THRESHOLD: usize = 3;
 /// Bytes of the handshake's first messages that are needed: to the cipher suite after the longest session id.
-const HELLO: usize = 80;
+const HELLO_BYTES: usize = 80;

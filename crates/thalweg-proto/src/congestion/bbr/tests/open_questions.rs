@@ -7,7 +7,7 @@ use crate::congestion::delivery_rate::RateSample;
 /// Returns a flow with the model of a path of 1 MB/s and 100 ms, in segments of 1000 bytes.
 fn flow(config: BbrConfig) -> Bbr {
     let mut bbr = Bbr::new(&config);
-    (bbr.smss, bbr.cwnd, bbr.full_bw.reached) = (1000.0, 200_000.0, true);
+    (bbr.smss, bbr.cwnd, bbr.full_bw.is_reached) = (1000.0, 200_000.0, true);
     bbr.max_bw.update(1e6);
     bbr.bw = 1e6;
     bbr.min_rtt.update(Time::ZERO, Some(Duration::from_millis(100)), config.probe_rtt_interval);

@@ -98,11 +98,11 @@ fn entering_and_exiting_probe_rtt_during_startup() {
         let mut path = setup.build();
         offer_load(&mut path, 0.3);
         path.reach(BbrState::ProbeRtt);
-        assert!(!path.see(|bbr| bbr.full_bw.reached), "{}", name(&path));
+        assert!(!path.see(|bbr| bbr.full_bw.is_reached), "{}", name(&path));
         assert!(path.now >= Time::ZERO + Duration::from_secs(5));
         path.unlimit_application();
         assert_eq!(path.leave(BbrState::ProbeRtt), BbrState::Startup, "{}", name(&path));
-        assert!(path.run(Duration::from_secs(60), |path| path.see(|bbr| bbr.full_bw.reached)));
+        assert!(path.run(Duration::from_secs(60), |path| path.see(|bbr| bbr.full_bw.is_reached)));
         assert!((bandwidth_share(&path) - 1.0).abs() < 0.02, "{}", name(&path));
     }
 }

@@ -7,7 +7,7 @@ fn exiting_startup_on_bandwidth_plateau() {
     for setup in paths() {
         let mut path = setup.build();
         assert!(
-            path.run(Duration::from_secs(60), |path| path.see(|bbr| bbr.full_bw.reached)),
+            path.run(Duration::from_secs(60), |path| path.see(|bbr| bbr.full_bw.is_reached)),
             "{}",
             name(&path)
         );
@@ -34,7 +34,7 @@ fn startup_doubles_the_rate_each_round_trip() {
                 rounds = bbr.sampler.rounds();
                 rates.push(bbr.max_bw.get());
             }
-            bbr.full_bw.reached
+            bbr.full_bw.is_reached
         })
     });
     // "Startup Dynamics": each 25 % at least, or Startup would end; at most a doubling in two round trips.
@@ -55,7 +55,7 @@ fn exiting_startup_on_loss_when_application_limited() {
         path.pass(path.setup.rtt * 6);
         assert_eq!(path.state(), BbrState::Startup, "{}", name(&path));
         path.lose = Box::new(|number, _| number % 8 == 0);
-        assert!(path.run(limit, |path| path.see(|bbr| bbr.full_bw.reached)), "{}", name(&path));
+        assert!(path.run(limit, |path| path.see(|bbr| bbr.full_bw.is_reached)), "{}", name(&path));
         let bbr = path.bbr();
         // Not by a plateau.
         assert!(bbr.full_bw.count == 0 && bbr.full_bw.now, "{}", name(&path));
@@ -148,7 +148,7 @@ fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
         let mut widest = 0.0_f64;
         let reached = path.run(Duration::from_secs(60), |path| {
             widest = widest.max(path.window());
-            path.see(|bbr| bbr.full_bw.reached)
+            path.see(|bbr| bbr.full_bw.is_reached)
         });
         assert!(reached, "{}", name(&path));
         // Aggregated acknowledgements may suggest a higher rate, but not beyond the sending rate.

@@ -428,24 +428,24 @@ fn a_start_slows_down_where_the_queue_is_long_enough() {
 /// queue.
 #[test]
 fn heavy_losses_in_slow_start_reduce_the_window() {
-    let ended = |delivered: f64, lost: f64, queueing: f64| {
+    let reduces_window = |delivered: f64, lost: f64, queueing: f64| {
         let mut network = Network::new();
         network.run_until(3, |network| network.window() > 40.0 * f64::from(SEGMENT));
         let (now, thalweg) = (network.link.now, network.thalweg_mut());
         let tally = LossCounts { sent: delivered + lost, lost, events: 1.0 };
         let before = PreviousRound { rate: 1e6, sent: 20.0, in_flight: 0.0 };
         let segment = f64::from(SEGMENT);
-        let last = Round { tally, delivered: delivered * segment, before, ..Round::default() };
+        let last = Round { tally, delivered: delivered * segment, previous: before, ..Round::default() };
         thalweg.started = LossCounts { sent: 100.0, ..LossCounts::default() };
         thalweg.end_round_of_start(now, &last, 1e5, queueing, 0.1);
         (thalweg.is_starting, (thalweg.window / segment).round())
     };
-    let (starts, full) = ended(20.0, 0.0, 0.0);
+    let (starts, full) = reduces_window(20.0, 0.0, 0.0);
     assert!(starts && full > 40.0);
-    assert_eq!(ended(20.0, 19.0, 0.0), (true, full));
-    assert_eq!(ended(10.0, 30.0, 0.0), (true, 20.0));
-    assert_eq!(ended(1.0, 39.0, 0.0), (true, 2.0));
-    assert!(!ended(20.0, 2.0, 0.05).0, "losses beside a long queue");
+    assert_eq!(reduces_window(20.0, 19.0, 0.0), (true, full));
+    assert_eq!(reduces_window(10.0, 30.0, 0.0), (true, 20.0));
+    assert_eq!(reduces_window(1.0, 39.0, 0.0), (true, 2.0));
+    assert!(!reduces_window(20.0, 2.0, 0.05).0, "losses beside a long queue");
 }
 
 /// "Start": a path with random loss does not end slow start while the rate grows with the window.
@@ -517,7 +517,7 @@ fn a_sleeping_host_does_not_lower_the_rate_estimate() {
         let thalweg = network.thalweg_mut();
         (thalweg.pace, thalweg.window) = (Pace::default(), 2e5);
         let before = PreviousRound { rate: before, in_flight: 4e4, ..PreviousRound::default() };
-        let round = Round { in_flight: 5e4, before, ..Round::default() };
+        let round = Round { in_flight: 5e4, previous: before, ..Round::default() };
         thalweg.steer(&round, 0.0, 1e4, 0.1, 2.5e-3);
         assert_eq!(thalweg.window, expected);
     }
