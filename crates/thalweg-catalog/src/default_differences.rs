@@ -119,7 +119,8 @@ fn option_differences(schemes: &[ComparedScheme<'_>]) -> Vec<DefaultDifference> 
             continue;
         }
         let is_inherent = |of: &ComparedScheme<'_>| {
-            Reason::find(of.description.name, key.name).is_some_and(|reason| reason.bond != DefaultRelation::Loose)
+            Reason::find(of.description.name, key.name)
+                .is_some_and(|reason| reason.bond != DefaultRelation::Loose)
         };
         // An inherent value has no alternative.
         let inherent = at_default.iter().filter(|&&number| is_inherent(&schemes[number])).filter_map(value);
@@ -177,7 +178,12 @@ impl ValueInUse {
     /// Returns the value of a scheme that has the option, uses its default, and could have another value, or has one that
     /// others can share and that matters for an application that `pauses`; `None` for other schemes. Values of presets are no
     /// defaults if `are_presets_chosen`.
-    fn of_default(of: &ComparedScheme<'_>, key: &Key, pauses: bool, are_presets_chosen: bool) -> Option<Self> {
+    fn of_default(
+        of: &ComparedScheme<'_>,
+        key: &Key,
+        pauses: bool,
+        are_presets_chosen: bool,
+    ) -> Option<Self> {
         let is_there = |own: &&Key| match of.values.environment() {
             Environment::Simulated => own.is_simulated(),
             Environment::Live => own.is_live(),
@@ -229,7 +235,8 @@ pub fn environment_differences(
     live: &Values,
 ) -> Vec<(&'static str, [Option<Value>; 2])> {
     let is_comparable = |key: &&Key| {
-        let from_path = matches!(key.live, LiveDifference::Path(_)) && live.explicit_value(key.name).is_none();
+        let from_path =
+            matches!(key.live, LiveDifference::Path(_)) && live.explicit_value(key.name).is_none();
         key.is_simulated() && key.is_live() && !from_path
     };
     let keys = description.keys.flat().filter(is_comparable);
@@ -257,7 +264,10 @@ fn of_hosts(key: &Key) -> Option<Value> {
 fn of_live(key: &Key) -> Option<Value> {
     match key.live {
         LiveDifference::Default { value, .. } => key.kind.read(value).ok(),
-        LiveDifference::Same | LiveDifference::Path(_) | LiveDifference::Absent(_) | LiveDifference::Only(_) => None,
+        LiveDifference::Same
+        | LiveDifference::Path(_)
+        | LiveDifference::Absent(_)
+        | LiveDifference::Only(_) => None,
     }
 }
 

@@ -420,7 +420,12 @@ mod tests {
 
     fn client_parameters() -> ClientParameters {
         let service = "bench".to_owned();
-        ClientParameters { token: [5; RESET_TOKEN], max_datagram_bytes: 1400, service, scheme: b"cubic".to_vec() }
+        ClientParameters {
+            token: [5; RESET_TOKEN],
+            max_datagram_bytes: 1400,
+            service,
+            scheme: b"cubic".to_vec(),
+        }
     }
 
     fn identities() -> (Identity, Identity) {

@@ -542,7 +542,7 @@ fn importance_by_metric(
                     Classes::bin_by_rank(&selected)
                 }
                 None => Classes {
-                class_of_point: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),
+                    class_of_point: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),
                     count: factor.levels.len(),
                 },
             };

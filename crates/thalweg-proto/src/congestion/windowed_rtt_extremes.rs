@@ -71,8 +71,7 @@ mod tests {
     #[test]
     fn counts_the_window_to_an_eighth() {
         let mut stream = RandomStream::new(3, "recent", 0);
-        let (mut min_rtt, mut max_rtt) =
-            (WindowedMin::default(), WindowedMax::default());
+        let (mut min_rtt, mut max_rtt) = (WindowedMin::default(), WindowedMax::default());
         let mut all: Vec<(u64, u64)> = Vec::new();
         let mut now = 0;
         for _ in 0..4000 {

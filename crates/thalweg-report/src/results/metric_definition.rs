@@ -312,7 +312,7 @@ impl<M: Copy> MetricDefinition<M> {
 pub(super) const ABSENT: u8 = u8::MAX;
 
 /// Kinds of subjects, by index.
-const SUBJECT_COUNT: [SubjectKind; SUBJECT_COUNT] =
+const SUBJECT_KINDS: [SubjectKind; SUBJECT_COUNT] =
     [SubjectKind::Flow, SubjectKind::Group, SubjectKind::Network, SubjectKind::Link, SubjectKind::SizeClass];
 
 /// Indices of metrics: the first `count` of `metrics`.
@@ -331,7 +331,7 @@ pub(super) const fn metrics_by_subject<M: Copy, const N: usize>(
     while subject < SUBJECT_COUNT {
         let mut metric_index = 0;
         while metric_index < N {
-            if lines[metric_index].applies_to(SUBJECT_COUNT[subject]) {
+            if lines[metric_index].applies_to(SUBJECT_KINDS[subject]) {
                 metrics_by_subject[subject].metrics[metrics_by_subject[subject].count] = metric_index as u8;
                 metrics_by_subject[subject].count += 1;
             }
@@ -352,7 +352,7 @@ pub(super) const fn columns_by_metric<M: Copy, const N: usize>(
     while metric_index < N {
         let mut subject = 0;
         while subject < SUBJECT_COUNT {
-            if lines[metric_index].applies_to(SUBJECT_COUNT[subject]) {
+            if lines[metric_index].applies_to(SUBJECT_KINDS[subject]) {
                 columns[metric_index][subject] = next[subject];
                 next[subject] += 1;
             }

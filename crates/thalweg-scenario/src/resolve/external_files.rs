@@ -95,7 +95,7 @@ impl Resolver<'_> {
     }
 
     /// Reads times, one per line.
-    pub(super) fn times_file(&mut self, file: &At<String>) -> Option<Vec<Duration>> {
+    pub(super) fn times_file(&mut self, file: &Spanned<String>) -> Option<Vec<Duration>> {
         let times = self.entries(file, "times", |line| parse_rounded(line).map_err(LineFault::of_unit))?;
         Some(times.into_iter().map(|(time, _)| time).collect())
     }

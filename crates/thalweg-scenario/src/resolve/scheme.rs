@@ -109,7 +109,7 @@ impl Resolver<'_> {
     pub(super) fn warn_unused_scheme_defaults(&mut self, document: &Document) {
         let shared = document.defaults.as_ref().and_then(|defaults| defaults.scheme.as_ref());
         let is_final = self.replaced.is_empty() && self.report.errors() == 0;
-        let Some(At { value: Common(shared), .. }) = shared.filter(|_| is_final) else { return };
+        let Some(Spanned { value: Common(shared), .. }) = shared.filter(|_| is_final) else { return };
         let table = |name: &'static str| name.split_once('.').map_or(name, |(table, _)| table);
         let used: BTreeSet<&str> = self.inherited.iter().map(|name| table(name)).collect();
         for (name, span) in &shared.spans {
@@ -126,7 +126,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the scheme with the inline options of a flow; `None` without any.
-    fn in_place(&mut self, scheme: &At<SchemeRef>) -> Option<SchemeTable> {
+    fn in_place(&mut self, scheme: &Spanned<SchemeRef>) -> Option<SchemeTable> {
         match &scheme.value {
             SchemeRef::Table(_, table) => Some(table.clone()),
             SchemeRef::Name(name) => {

@@ -140,8 +140,7 @@ impl<T: Tracing> EventLoop<T> {
         let opened = self.now;
         let assigned_id = self.number_of(flow, role);
         let number = self.connections.next_index(flow, assigned_id, &self.traffic);
-        self.connections[number] =
-            Connection::opened(flow, role, open_time: opened);
+        self.connections[number] = Connection::opened(flow, role, opened);
         if T::BUFFERS && self.has_source(flow) {
             let own = self.connections.id(number);
             self.tracing.open(self.wheel.order_now(), own, flow, role == Role::Reply);

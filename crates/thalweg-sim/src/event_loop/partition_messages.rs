@@ -181,7 +181,7 @@ impl<T: Tracing> EventLoop<T> {
         for EndedTransfer { connection, moment, mut transfer } in notices.drain(..) {
             let Some(index) = self.connections.ids.index_of(connection) else { continue };
             let end = self.connections[index].delivered_at;
-            if end < self.measured.counting_begins() {
+            if end < self.measurements.counting_begins() {
                 continue;
             }
             transfer.end = Some(end);

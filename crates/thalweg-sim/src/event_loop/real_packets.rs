@@ -92,8 +92,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Opens a connection of a flow, until [`close_outside`](Self::close_outside).
     pub(crate) fn connect_outside(&mut self, flow: u32) -> u32 {
         let opened = self.now;
-        let connection =
-            Connection::opened(flow, Role::Transfer, open_time: opened);
+        let connection = Connection::opened(flow, Role::Transfer, opened);
         let vacant = self.outside.as_mut().and_then(|outside| outside.vacant.pop());
         let number =
             vacant.unwrap_or_else(|| self.connections.push(connection, [Endpoint::VACANT, Endpoint::VACANT]));

@@ -43,7 +43,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
         let Connection { flow: number, open_time: opened, delivered_at, .. } = self.connections[connection];
         let size = self.traffic.finish(number, delivered_at).delivered;
-        let is_listed = is_listed && delivered_at >= self.measured.counting_begins();
+        let is_listed = is_listed && delivered_at >= self.measurements.counting_begins();
         let transfer = is_listed.then(|| self.completed_transfer(number, size, opened, delivered_at))?;
         self.traffic.record_completion(&transfer, delivered_at.since(opened));
         Some(transfer)
@@ -78,7 +78,7 @@ impl<T: Tracing> EventLoop<T> {
     fn record_transfer(&mut self, transfer: Transfer) {
         // The sender of a transfer that ended during the warm-up may learn of it afterwards.
         let is_counted =
-            |end: &Time| self.measurements.tally.is_counting() && *end >= self.measured.counting_begins();
+            |end: &Time| self.measurements.tally.is_counting() && *end >= self.measurements.counting_begins();
         let Some(end) = transfer.end.filter(is_counted) else { return };
         self.traffic.record_completion(&transfer, end.since(transfer.start));
         self.list(transfer);
@@ -109,14 +109,14 @@ impl<T: Tracing> EventLoop<T> {
                 delivered.push(Connection { size: flow.delivered, ..self.connections[flow.main] });
             }
         }
-        for Connection { flow, role, opened, delivered_at, size, .. } in delivered {
+        for Connection { flow, role, open_time: opened, delivered_at, size, .. } in delivered {
             if role == Role::Main {
                 self.traffic.finish(flow, delivered_at);
             }
             let transfer = self.completed_transfer(flow, size, opened, delivered_at);
-            if delivered_at >= self.measured.counting_begins() {
+            if delivered_at >= self.measurements.counting_begins() {
                 self.traffic.record_completion(&transfer, delivered_at.since(opened));
-                self.measured.transfers.push(transfer);
+                self.measurements.transfers.push(transfer);
             }
         }
     }

@@ -244,7 +244,7 @@ fn silence_between_acknowledgements_is_a_gap() {
         is_duplicate: false,
     };
     reported.directions[0].sacks = (1..10_u64).map(sack).collect();
-    assert_eq!(find_kind(&reported, Kind::AckGaps), None);
+    assert_eq!(find_kind(&reported, FindingKind::AckGaps), None);
     // The sender sent nothing: a pause of its own.
     connection.directions[0].packets.retain(|packet| !(398_000..421_000).contains(&packet.position));
     assert_eq!(find_kind(&connection, FindingKind::AckGaps), None);

@@ -13,8 +13,8 @@ use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::transfer_error::{Error, Fault, FaultKind, escape_unsafe};
 use crate::transfer::transfer_messages::{
-    MAX_DEPTH, MAX_HARD_LINKED_FILES, MAX_OUTSTANDING_DIGESTS, MAX_OUTSTANDING_OFFER_BYTES, MAX_OUTSTANDING_OFFERS,
-    ModificationTime, Offer, OfferKind, ToReceiver, ToSender,
+    MAX_DEPTH, MAX_HARD_LINKED_FILES, MAX_OUTSTANDING_DIGESTS, MAX_OUTSTANDING_OFFER_BYTES,
+    MAX_OUTSTANDING_OFFERS, ModificationTime, Offer, OfferKind, ToReceiver, ToSender,
 };
 use crate::transfer::transfer_progress::UnresumableItem;
 use crate::transfer::tree_hash::{self, Digest, Pieces, TreeHasher};
@@ -130,7 +130,8 @@ impl Store {
         self.next_id += 1;
         let (waiting, memory_bytes) = self.results.shared.waiting();
         if self.pending.count() + waiting >= MAX_OUTSTANDING_OFFERS
-            || self.pending.memory_bytes() + memory_bytes >= MAX_OUTSTANDING_OFFER_BYTES {
+            || self.pending.memory_bytes() + memory_bytes >= MAX_OUTSTANDING_OFFER_BYTES
+        {
             return sender_violation("it offers too much at a time");
         }
         let is_folder = matches!(offer.kind, OfferKind::Folder { .. });

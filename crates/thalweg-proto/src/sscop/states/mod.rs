@@ -268,7 +268,9 @@ impl<P: Payload> Sscop<P> {
         }
         let from = match which {
             Retrieve::Unknown => self.transmission_buffer.span(),
-            Retrieve::After(last) => last.next().distance_from(self.variables.vt_a).min(self.transmission_buffer.span()),
+            Retrieve::After(last) => {
+                last.next().distance_from(self.variables.vt_a).min(self.transmission_buffer.span())
+            }
             Retrieve::Total => 0,
         };
         for offset in from..self.transmission_buffer.span() {
