@@ -37,9 +37,9 @@ impl Classes {
     /// Returns the square of Cramér's V with another classification of the same points, from 0 (independent) to 1 (one
     /// determines the other).
     fn association(&self, other: &Self) -> f64 {
-        let points = self.of.len() as f64;
+        let points = self.class_of_point.len() as f64;
         let mut joint = vec![0.0; self.count * other.count];
-        for (&row, &column) in self.of.iter().zip(&other.of) {
+        for (&row, &column) in self.class_of_point.iter().zip(&other.class_of_point) {
             joint[row * other.count + column] += 1.0;
         }
         let row_sums: Vec<f64> = joint.chunks(other.count.max(1)).map(|row| row.iter().sum()).collect();
@@ -80,16 +80,17 @@ pub fn confounded_sets(classifications: &[Classes]) -> Vec<Vec<usize>> {
 
 /// Returns the classification by all of the classes of several.
 pub fn cross_classes(classifications: &[&Classes]) -> Classes {
-    let points = classifications.first().map_or(0, |classes| classes.of.len());
+    let points = classifications.first().map_or(0, |classes| classes.class_of_point.len());
     let mut numbers = std::collections::BTreeMap::new();
     let of = (0..points)
         .map(|point| {
-            let key: Vec<usize> = classifications.iter().map(|classes| classes.of[point]).collect();
+            let key: Vec<usize> =
+                classifications.iter().map(|classes| classes.class_of_point[point]).collect();
             let next = numbers.len();
             *numbers.entry(key).or_insert(next)
         })
         .collect();
-    Classes { of, count: numbers.len() }
+    Classes { class_of_point: of, count: numbers.len() }
 }
 
 /// Returns the share of the variance of all runs that lies between runs of the same point, from 0 to 1: one minus the
@@ -164,7 +165,7 @@ mod tests {
     }
 
     fn classes(of: &[usize]) -> Classes {
-        Classes { of: of.to_vec(), count: of.iter().max().map_or(0, |last| last + 1) }
+        Classes { class_of_point: of.to_vec(), count: of.iter().max().map_or(0, |last| last + 1) }
     }
 
     #[test]
@@ -177,12 +178,12 @@ mod tests {
         let loss = classes(&[0, 0, 1, 1, 0, 0]);
         assert_eq!(confounded_sets(&[delay.clone(), scheme, loss.clone()]), [[0, 2]]);
         let joint = cross_classes(&[&delay, &loss]);
-        assert_eq!((joint.of.as_slice(), joint.count), ([0, 0, 1, 1, 2, 2].as_slice(), 3));
+        assert_eq!((joint.class_of_point.as_slice(), joint.count), ([0, 0, 1, 1, 2, 2].as_slice(), 3));
         // Every third point of a grid of 2 x 3: each value of one comes with one of the other.
         assert_eq!(confounded_sets(&[classes(&[0, 1]), classes(&[0, 1])]), [[0, 1]]);
         // One point of a crossed design is missing.
         assert_eq!(
-            confounded_sets(&[classes(&rate.of[1..]), classes(&count.of[1..])]),
+            confounded_sets(&[classes(&rate.class_of_point[1..]), classes(&count.class_of_point[1..])]),
             [] as [Vec<usize>; 0]
         );
     }
