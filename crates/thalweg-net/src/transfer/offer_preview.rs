@@ -80,7 +80,7 @@ fn read_offers<R: Read, W: Write>(
 ) -> Result<(), Error> {
     match frames.next()? {
         Some(ToReceiver::Hello { version: VERSION, named_items, .. }) => {
-            lock_preview(seen).named_items = named_items
+            lock_preview(seen).named_items = named_items;
         }
         Some(ToReceiver::Hello { version, .. }) => {
             let text = format!("the sender uses version {version}, the receiver {VERSION}");

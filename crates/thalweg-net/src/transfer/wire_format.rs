@@ -115,7 +115,7 @@ impl Frame for ToReceiver {
     fn encode(&self, into: &mut Vec<u8>) {
         match self {
             Self::Hello { version, checksum, priority, named_items } => {
-                append_frame(into, kind::HELLO, |body| {
+                append_frame(into, kind::HELLO, |body| {;
                     body.extend_from_slice(MAGIC);
                     append_varint(body, *version);
                     body.push(u8::from(*checksum));

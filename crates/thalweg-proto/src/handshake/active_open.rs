@@ -209,7 +209,7 @@ where
         match &command {
             Input::Write(_) if self.finishing => return,
             Input::Write(data) => {
-                self.bytes_written = self.bytes_written.saturating_add(u64::from(data.len()))
+                self.bytes_written = self.bytes_written.saturating_add(u64::from(data.len()));
             }
             Input::Finish => self.finishing = true,
             Input::Stop => {

@@ -293,7 +293,7 @@ impl<W: Write> SendingTransfer<'_, W> {
                     match outstanding.item.as_ref().map(|item| &item.kind) {
                         Some(OfferKind::Folder { .. }) => self.report.folders += 1,
                         Some(OfferKind::SymbolicLink { .. } | OfferKind::HardLink { .. }) => {
-                            self.report.links += 1
+                            self.report.links += 1;
                         }
                         Some(_) => self.report.files += 1,
                         None => {

@@ -139,7 +139,7 @@ impl Use {
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         match &self.rule {
             Rule::Decay(Decay { last_full: since, max_flight: used }) => {
-                hash_all(into, (now.since(*since), used))
+                hash_all(into, (now.since(*since), used));
             }
             Rule::PipeAck(pipe) => {
                 let PipeAck {

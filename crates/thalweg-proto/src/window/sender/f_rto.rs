@@ -94,7 +94,7 @@ impl<C> FRto<C> {
     fn begin(&mut self, before: impl FnOnce() -> C, is_open: bool) {
         match &self.pending {
             _ if is_open => {
-                self.pending = Some(PendingTimeout { controller_before: before(), step: Step::Waiting })
+                self.pending = Some(PendingTimeout { controller_before: before(), step: Step::Waiting });
             }
             Some(PendingTimeout { step: Step::Waiting, .. }) => {}
             // Step 1: no detection within a recovery, as older retransmissions are still in flight.
