@@ -13,7 +13,7 @@ import pytest
 
 import thalweg
 from thalweg import Controller, Sample
-from thalweg._score import mean_and_interval
+from thalweg._score import _totals, evaluate_controller, mean_and_interval
 
 ONE = {"plain": thalweg.BATTERY["broadband"]}
 
@@ -73,6 +73,63 @@ def test_the_interval_covers_groups_of_unequal_variance() -> None:
     normal = random.Random(1).gauss
     intervals = [mean_and_interval([[normal(0, 1), normal(0, 1)], *([[0, 0]] * 6)]) for _ in range(2000)]
     assert 0.93 < sum(abs(mean) <= half for mean, half in intervals) / 2000 < 0.97
+
+
+def test_a_part_has_the_results_of_the_candidates_flows() -> None:
+    lossy: dict[str, Any] = {**thalweg.BATTERY["lossy"], "duration": "4 s"}  # type: ignore[dict-item]
+    (flow,) = lossy["flow"]
+    mine = [{**flow, "name": "one", "count": 2}, {**flow, "name": "two"}]
+    udp = {"name": "cross", "from": "a", "to": "b", "scheme": "udp", "workload": {"kind": "cbr", "rate": "5 Mbit/s"}}
+    path = {**lossy, "flow": [*mine, udp]}
+    part = thalweg.score(Timid, {"x": path}, seed=1, reps=2).parts["x"]
+    compared = thalweg.compare(path, ["timid", "cubic"], flows=["one", "two"], seed=1, reps=2, controllers={"timid": Timid})
+    rows = [{key: row[key] for key in row} for row in compared.groups if row["group"] != "cross"]
+    sums: dict[tuple[str, int], dict[str, float]] = {}
+    for row in rows:
+        of = sums.setdefault((row["compared"], row["seed"]), {"goodput": 0, "delay": 0, "samples": 0})
+        of["goodput"] += row["goodput_bps"]
+        of["delay"] += row["delay_mean_s"] * row["delay_samples"]
+        of["samples"] += row["delay_samples"]
+    goodput = math.prod(sums["timid", seed]["goodput"] / sums["cubic", seed]["goodput"] for seed in (1, 2)) ** 0.5
+    delays = {key: of["delay"] / of["samples"] for key, of in sums.items()}
+    delay = math.prod(delays["timid", seed] / delays["cubic", seed] for seed in (1, 2)) ** 0.5
+    assert (part.goodput, part.delay, part.power) == pytest.approx((goodput, delay, goodput / delay))
+    retransmitted, sent = (sum(row[key] for row in rows if row["compared"] == "timid") for key in ("retransmissions", "sent_packets"))
+    assert part.retransmissions == pytest.approx(retransmitted / sent)
+    assert part.jain == pytest.approx(compared.document["compared"]["schemes"][0]["metrics"]["jain"]["mean"])
+    # The same numbers from the totals of the network, where there are no other flows.
+    alone = {**lossy, "flow": mine}
+    whole = thalweg.compare(alone, ["timid", "cubic"], seed=1, controllers={"timid": Timid}).document["schemes"]
+    names = {"one", "two"}
+    for of in whole:
+        run = of["runs"][0]
+        kept = {key: run["totals"][key] for key in ("goodput_bps", "delay_mean_s", "retransmissions", "sent_packets", "jain")}
+        assert _totals({**run, "groups": [*run["groups"], {"name": "other"}]}, names) == pytest.approx(kept)
+
+
+def test_a_path_without_the_candidate_is_refused() -> None:
+    with pytest.warns(thalweg.ScenarioWarning, match="no flows"), pytest.raises(thalweg.ScenarioError, match="no flow of the path `x`"):
+        thalweg.score(Aimd, {**ONE, "x": {}}, reps=1)
+
+
+def test_runs_in_which_the_reference_delivers_nothing_do_not_count() -> None:
+    plain: dict[str, Any] = {**ONE["plain"]}  # type: ignore[dict-item]
+    (flow,) = plain["flow"]
+    short = {**flow, "workload": {"kind": "transfer", "size": "10 kB"}}
+    with pytest.raises(thalweg.ScenarioError, match="`x` of the battery `cubic` delivers nothing between the warm-up and the end"):
+        thalweg.score(Aimd, {"x": {**plain, "flow": [short]}}, reps=1)
+
+    def compared(scenario: Any, first: int) -> dict[str, Any]:
+        def run(goodput: float) -> dict[str, Any]:
+            totals = {"goodput_bps": goodput, "delay_mean_s": 0.1 if goodput else None, "retransmissions": 0, "sent_packets": 1}
+            return {"groups": [{"name": "web", "scheme": "candidate"}], "flows": [], "totals": totals}
+
+        runs = {"candidate": [1e6, 2e6, 3e6], "cubic": [1e6, 0, 1e6]}
+        return {"schemes": [{"scheme": name, "runs": [run(goodput) for goodput in of]} for name, of in runs.items()]}
+
+    with pytest.warns(thalweg.ScenarioWarning, match="in 1 of 3 runs: these do not count"):
+        score = evaluate_controller(compared, ONE, 1)
+    assert score.runs == 2 and score.value == pytest.approx(math.sqrt(3))
 
 
 def peek_at_frames() -> object:
