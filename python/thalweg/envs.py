@@ -359,6 +359,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._windows = numpy.full(num_envs, numpy.nan)
         self._observations = numpy.zeros(self.observation_space.shape or (), dtype=numpy.float32)
         self._seen: dict[str, Array] = {}
+        self._ended: tuple[Array, Array, Array, dict[str, Any]] | None = None
         self._pasts = [Past() for _ in range(num_envs)] if self.render_mode == "rgb_array" else []
 
     def reset(
@@ -383,13 +384,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._generators = generators(None, self.num_envs)
         for number in numpy.flatnonzero(mask):
             self._generators[number] = fresh[number] or self._generators[number]
+        self._ended = None
         self._renew(mask)
         return self._observations.copy(), self._infos()
 
     def _renew(self, mask: Array) -> None:
         """Begins new episodes where the mask is true."""
-        self._seen = {}
-        self._begin(numpy.flatnonzero(mask).tolist())
+        seen, self._seen = self._seen, {}
+        try:
+            self._begin(numpy.flatnonzero(mask).tolist())
+        except Exception:
+            # The others are where they were. A failed reset of all leaves no episode.
+            self._seen = seen if self._ended is not None or not mask.all() else {}
+            self._over = self._over | mask
+            raise
+        self._ended = None
         self._seen = self._simulations.seen(0)
         self._remember()
         fresh, last = _features(self._seen, numpy.full(self.num_envs, numpy.nan))
@@ -416,6 +425,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not self._seen:
             raise gymnasium.error.ResetNeeded("reset the environments before the first step")
         taken = checked_actions(actions, self.num_envs)
+        if self._ended is not None:
+            return self._with_successors(*self._ended)
         before = self._over.copy()
         if self._mode is AutoresetMode.DISABLED and before.any():
             raise gymnasium.error.ResetNeeded("episodes are over: reset these environments, by options={'reset_mask': ...}")
@@ -444,13 +455,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._over = terminations | truncations
         infos = self._infos()
         if self._mode is AutoresetMode.SAME_STEP and self._over.any():
-            over, final = self._over.copy(), numpy.full(self.num_envs, None, dtype=object)
-            for number in numpy.flatnonzero(over):
-                final[number] = self._observations[number].copy()
-            ended = {"final_obs": final, "_final_obs": over, "final_info": infos, "_final_info": over}
-            self._renew(over)
-            infos = {**self._infos(), **ended}
+            # If an episode cannot begin, the step may be repeated: it advances nothing, and begins them again.
+            self._ended = rewards, terminations, truncations, infos
+            return self._with_successors(*self._ended)
         return self._observations.copy(), rewards, terminations, truncations, infos
+
+    def _with_successors(
+        self, rewards: Array, terminations: Array, truncations: Array, infos: dict[str, Any]
+    ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Begins new episodes in the step in which the former ones ended; returns the step."""
+        over, final = self._over.copy(), numpy.full(self.num_envs, None, dtype=object)
+        for number in numpy.flatnonzero(over):
+            final[number] = self._observations[number].copy()
+        self._renew(over)
+        ended = {"final_obs": final, "_final_obs": over, "final_info": infos, "_final_info": over}
+        return self._observations.copy(), rewards, terminations, truncations, {**self._infos(), **ended}
 
     def _infos(self) -> dict[str, Any]:
         # Copies: callers may change them, and decisions depend on the samples kept here.
@@ -574,9 +593,9 @@ class Env(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begins a new episode, the first of this seed or the next."""
-        super().reset(seed=seed)
         if seed is not None or self._generator is None:
             self._generator = generators(seed, 1)[0]
+        super().reset(seed=None if seed is None else int(seed))
         # A function of `vary` may fail, and its value may be invalid.
         self._is_over, self._seen = True, {}
         self._seed, varied = episode(self._generator, self._vary)
