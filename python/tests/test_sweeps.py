@@ -117,12 +117,22 @@ def test_a_number_beside_texts_has_their_kind_of_unit() -> None:
 def test_a_shard_names_the_call_that_joins() -> None:
     sweep = {"scenario": PATH, "grid": {"link.core.rate": [5e6, 1e7]}}
     shard = thalweg.sweep(sweep, "out", shard=(1, 2))
+    assert "PARTIAL" not in str(shard) and "Shard 1 of 2 is complete; the same call without a shard joins all" in " ".join(str(shard).split())
     parts = (lambda: shard.points, lambda: shard.failed, lambda: shard.importance, lambda: shard.means, lambda: shard.plot())
-    for part in (*parts, lambda: thalweg.open_sweep("out")):
+    # Those of the folder are of all shards or of none.
+    stored = (lambda: shard.flows, lambda: shard.links, lambda: shard.report)
+    assert not Path("out/flows.parquet").exists() and not Path("out/links.parquet").exists()
+    for part in (*parts, *stored, lambda: thalweg.open_sweep("out")):
         with pytest.raises(thalweg.Error, match="the same call of `thalweg.sweep` without `shard` joins them"):
             part()
     thalweg.sweep(sweep, "out", shard=(2, 2))
-    assert len(thalweg.sweep(sweep, "out").points) == len(thalweg.open_sweep("out").points) == 2
+    with pytest.raises(thalweg.ScenarioError, match="report: the page in the folder is of all shards"):
+        thalweg.sweep(sweep, "out", shard=(2, 2), report=True)
+    whole = thalweg.sweep(sweep, "out")
+    assert len(whole.points) == len(thalweg.open_sweep("out").points) == whole.flows.to_arrow().num_rows == 2
+    # The only shard is the whole.
+    only = thalweg.sweep(sweep, "only", shard=(1, 1), report=True)
+    assert only.points == whole.points and only.report.path.exists() and only.flows.to_arrow().equals(whole.flows.to_arrow())
 
 
 def test_a_plot_has_two_factors_and_its_files_any_working_directory() -> None:

@@ -101,8 +101,8 @@ def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Contro
         arguments.mapping("controllers", controllers, "names and classes")
     factories = dict(controllers or {})
     for name, make in factories.items():
-        if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
-            raise ScenarioError(f"a controller's name has small letters, digits and `-`, and {name!r} has not")
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+            raise ScenarioError(f"a controller's name has small letters, digits and, after the first, `-`, and {name!r} has not")
         if isinstance(make, type) and not issubclass(make, Controller):
             raise ScenarioError(f"the class `{make.__qualname__}` does not derive from `thalweg.Controller`")
         if not callable(make):
@@ -266,7 +266,7 @@ def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], C
         return arguments.unicode(scheme)
     if not isinstance(scheme, type):
         raise ScenarioError(f"a scheme is a name or a class, and not of type {type(scheme).__name__}: name others in controllers")
-    name = scheme.__name__.lower().replace("_", "-")
+    name = scheme.__name__.lower().strip("_").replace("_", "-")
     if controllers.get(name, scheme) is not scheme:
         raise ScenarioError(f"there are two controllers of the name `{name}`: name them in controllers")
     controllers |= _factories({name: scheme})
@@ -346,6 +346,9 @@ def sweep(
     if part is not None:
         every = arguments.integer("shard[1]", part[1], 1, 2**32 - 1)
         part = [arguments.integer("shard[0]", part[0], 1, every), every]
+        if every == 1:
+            # The only shard is the whole sweep.
+            shard = None
     with tempfile.TemporaryDirectory(prefix="thalweg-") as place:
         if isinstance(file, Mapping):
             if out is None:
@@ -474,7 +477,7 @@ def _engine(cluster: Any, controllers: Controllers, place: Path) -> Iterator[tup
 
 
 class Verdict(dict[str, Any]):
-    """Document of an assessment or a hunt."""
+    """Document of an assessment, a hunt or an exploration."""
 
     cause: BaseException | None = None
     """Exception of a controller that made runs fail, if one was raised in this call."""
@@ -523,16 +526,18 @@ def hunt(
     return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories, key)
 
 
-def _verdict_of(words: Sequence[str], controllers: Controllers, key: str | None) -> Verdict:
-    """Returns the document of a command whose exit code 1 is a result, such as a failed claim."""
+def _verdict_of(
+    words: Sequence[str], controllers: Controllers, key: str | None, is_result: Callable[[dict[str, Any]], object] = bool
+) -> Verdict:
+    """Returns the document of a command whose exit code 1 is a result, such as a failed claim, if the document decides so."""
     stamp = _stamp(controllers, key)
     every = [arguments.unicode(word) for word in words]
     with progress_shown() as show:
         code, printed, messages, cause = _thalweg.call(every, list(controllers.items()), stamp, _stop.get(), show)
-    if code == 2 or not printed:
+    answer = Verdict(json.loads(printed) if printed else {})
+    if code == 2 or not answer or code != 0 and not is_result(answer):
         _fail(code or 1, messages, cause)
     issue_warnings(messages)
-    answer = Verdict(json.loads(printed))
     answer.cause = cause
     for failed in answer.get("failed", []):
         failed["command"] = in_python(failed["command"], controllers)
@@ -629,8 +634,10 @@ def paper(
 
 
 def explore(protocol: str, **options: int | float | str | bool) -> dict[str, Any]:
-    """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`."""
-    return _json(["explore", _command(protocol), *_options(["explore"], options)])
+    """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`. A violation is no error here: it
+    is under `counterexample` of the returned value, with the events that lead to it; otherwise that is None."""
+    words = ["explore", _command(protocol), *_options(["explore"], options), "--json", "--quiet"]
+    return _verdict_of(words, {}, None, lambda document: document["counterexample"])
 
 
 def infer(recording: str | os.PathLike[str], **options: int | float | str | bool) -> dict[str, Any]:
@@ -664,7 +671,11 @@ def _options(command: Sequence[str], options: Mapping[str, int | float | str | b
         option = name.replace("_", "-")
         arguments.option(name, value)
         if isinstance(value, bool):
-            words += [f"--{option}"] if value else []
+            needs_value = _thalweg.option_needs_value(command, option)
+            if needs_value:
+                raise ScenarioError(f"{name}={value}: it is a value, and not True or False")
+            # The command names options that it does not have.
+            words += [f"--{option}"] if value or needs_value is None else []
             continue
         # A value may begin with `-`.
         words.append(f"--{option}={_number(command, option, value) if arguments.is_number(value) else value}")

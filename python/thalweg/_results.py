@@ -133,7 +133,7 @@ class _Copy:
 
     def figure(self, plots: Sequence[str] | None = None, time: tuple[float, float] | None = None) -> str:
         if plots is not None or time is not None:
-            raise ScenarioError("a result that was pickled has only its first picture: choose plots and a time before")
+            raise ScenarioError("a result that was pickled or deeply copied has only its first picture: choose plots and a time before")
         return self._texts[2]
 
     def scenario(self) -> str:
@@ -188,6 +188,10 @@ class Result:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Result, (self._measured if isinstance(self._measured, _Copy) else _Copy(self._measured),)
+
+    def __copy__(self) -> "Result":
+        # Nothing changes the simulations, which pickling leaves out.
+        return Result(self._measured)
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -272,6 +276,8 @@ class Result:
         names = arguments.texts("plots", plots, "rtt-cdf")
         try:
             return Figure(self._measured.figure(names or None, span))
+        except ScenarioError:
+            raise
         except ValueError as error:
             # All that can be wrong is a name.
             raise UnknownNameError(str(error)) from None
@@ -446,9 +452,12 @@ class SweepResult:
 
     def _of_whole(self, name: str) -> Any:
         """Returns a part of the document; a single shard of several has none."""
-        if name not in self.document:
-            raise RunError(f"a shard has no `{name}`: {JOIN}")
+        self._check_whole(name)
         return self.document[name]
+
+    def _check_whole(self, name: str) -> None:
+        if not self.document:
+            raise RunError(f"a shard has no `{name}`: {JOIN}")
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -471,11 +480,13 @@ class SweepResult:
     @property
     def flows(self) -> StoredTable:
         """A row for each flow of each run, with the values of its point (`sweep.flows.to_pandas()`)."""
+        self._check_whole("flows")
         return StoredTable(self.folder / "flows.parquet")
 
     @property
     def links(self) -> StoredTable:
         """A row for each direction of a link of each run."""
+        self._check_whole("links")
         return StoredTable(self.folder / "links.parquet")
 
     @property
@@ -543,6 +554,7 @@ class SweepResult:
     @property
     def report(self) -> ReportPage:
         """Page written by `report=True`."""
+        self._check_whole("report")
         path = self.folder / "report.html"
         if not path.exists():
             raise RunError(f"`{path}` is not there: the same call with report=True writes it, and runs nothing again")

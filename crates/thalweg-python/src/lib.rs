@@ -175,6 +175,13 @@ fn option_unit(words: Vec<String>, option: &str) -> Option<&'static str> {
     thalweg::option_unit(&words, option)
 }
 
+/// Returns true if an option of a command cannot be without a value; None if there is no such option.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
+fn option_needs_value(words: Vec<String>, option: &str) -> Option<bool> {
+    thalweg::option_needs_value(&words, option)
+}
+
 /// Checks a scenario: returns the command's exit code, its explanation as text, and its messages.
 #[pyfunction]
 fn validate(
@@ -404,6 +411,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(listed, module)?)?;
     module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(option_unit, module)?)?;
+    module.add_function(wrap_pyfunction!(option_needs_value, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(png, module)?)?;
     module.add_function(wrap_pyfunction!(history, module)?)?;

@@ -34,6 +34,9 @@ pub struct Document {
     pub scenario: String,
     /// True if every point has all of its runs, or failed.
     pub complete: bool,
+    /// Shard whose points these are; `None` if they are all.
+    #[serde(skip)]
+    pub shard: Option<ShardState>,
     /// Options that differ between schemes because of their defaults; missing if none differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unlike_defaults: Vec<DifferingDefault>,
@@ -48,6 +51,17 @@ pub struct Document {
     pub failed: Vec<FailedPoint>,
     /// Share of the variance over points that each factor explains alone, by metric of the network.
     pub importance: BTreeMap<&'static str, Importance>,
+}
+
+/// One of the shards of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardState {
+    /// Number, from 1.
+    pub number: u32,
+    /// Number of all shards.
+    pub count: u32,
+    /// True if each of its points has all of its runs, or failed.
+    pub complete: bool,
 }
 
 /// Varied key with its values.
@@ -229,8 +243,8 @@ fn remove_if_present(path: &Path) -> io::Result<()> {
 type Numbers = Option<(Vec<f64>, &'static str)>;
 
 impl Document {
-    /// Returns the results of the points in `made`. With `tables`, also writes their tables to the store's folder.
-    /// `rerun` returns the command that reproduces a run of a point with a seed.
+    /// Returns the results of the points in `made`, and writes their tables to the store's folder; a shard leaves these to
+    /// the call that joins all. `rerun` returns the command that reproduces a run of a point with a seed.
     ///
     /// # Errors
     ///
@@ -243,7 +257,8 @@ impl Document {
     ) -> io::Result<Self> {
         let plan = &sweep.plan;
         let numbers: Vec<Numbers> = plan.factors.iter().map(crate::sweep_points::Factor::numbers).collect();
-        let mut tables = Tables::new(store);
+        let is_whole = sweep.shard.1 <= 1;
+        let mut tables = is_whole.then(|| Tables::new(store));
         let (mut points, mut failed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let selected = |point: usize| {
             let words = plan.named_values(point).into_iter();
@@ -260,7 +275,9 @@ impl Document {
                 });
             }
             let runs: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
-            runs.iter().try_for_each(|run| tables.add(plan, &numbers, point, run))?;
+            if let Some(tables) = &mut tables {
+                runs.iter().try_for_each(|run| tables.add(plan, &numbers, point, run))?;
+            }
             let is_compared = |name: &str| sweep.compared.iter().any(|group| group == name);
             let (compared_runs, beside) = if sweep.compared.is_empty() {
                 (None, None)
@@ -288,7 +305,7 @@ impl Document {
                 beside,
             });
         }
-        tables.finish()?;
+        tables.map_or(Ok(()), Tables::finish)?;
         let (shard, shards) = sweep.shard;
         let is_in_shard = |(point, _): &(usize, &PointResult)| *point as u32 % shards.max(1) == shard;
         let complete =
@@ -306,7 +323,8 @@ impl Document {
             tool_version: sweep.program.version.clone(),
             file: file.to_string_lossy().into_owned(),
             scenario: sweep.file.scenario.text.clone(),
-            complete: complete && shards <= 1,
+            complete: complete && is_whole,
+            shard: (!is_whole).then_some(ShardState { number: shard + 1, count: shards, complete }),
             unlike_defaults: sweep.differing_defaults(),
             compared: sweep.compared.clone(),
             factors: factors.collect(),
@@ -337,8 +355,14 @@ impl Document {
         let runs: usize = self.points.iter().map(|point| point.seeds.len()).sum();
         let of = |count: usize, one| format_count(count as u64, one);
         text.push_str(&style.folded(&format!("\n{}, {}\n", of(self.points.len(), "point"), of(runs, "run"))));
-        if !self.complete {
-            text.push_str("PARTIAL: points are missing; repeat the call to continue\n");
+        match self.shard {
+            Some(ShardState { number, count, complete: true }) => text.push_str(&style.folded(&format!(
+                "Shard {number} of {count} is complete; the same call without a shard joins all and makes the tables\n"
+            ))),
+            _ if !self.complete => {
+                text.push_str("PARTIAL: points are missing; repeat the call to continue\n");
+            }
+            _ => {}
         }
         if !self.compared.is_empty() {
             let names = join_quoted(&self.compared);

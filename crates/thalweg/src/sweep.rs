@@ -78,6 +78,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     sweep.threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     sweep.shard = arguments.shard.unwrap_or((0, 1));
+    let is_shard = sweep.shard.1 > 1;
     // Workers check their own memory.
     sweep.memory = available_memory().filter(|_| arguments.cluster.is_none());
     sweep.check().map_err(error_of)?;
@@ -100,6 +101,10 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
         PathBuf::from(arguments.file.file_stem().map_or_else(|| "sweep".into(), ToOwned::to_owned))
     });
     let place = ReportTarget::of(arguments.report.as_ref(), REPORT, true, "")?;
+    if is_shard && matches!(place, Some(ReportTarget::Folder(_))) {
+        let why = "the page in the folder is of all shards: leave out the shard once they are complete";
+        return Err(Error::argument("report", why.to_owned()));
+    }
     let store = Store::open(&folder, Purpose::SWEEP).map_err(|error| Error::Usage(error.to_string()))?;
     let cluster = arguments.cluster.as_ref();
     let cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
@@ -115,13 +120,13 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
         Some(ReportTarget::Folder(name)) => keep(name, &page(&document, &sweep.plan))?,
         Some(place) => place.write(page(&document, &sweep.plan), None, console)?,
         // A page of an earlier call would show other results than the folder holds.
-        None if arguments.shard.is_none() && store.path(REPORT).exists() => {
+        None if !is_shard && store.path(REPORT).exists() => {
             keep(REPORT, &page(&document, &sweep.plan))?;
         }
         None => {}
     }
-    // Each of several processes knows only its own points and would write an incomplete document.
-    if arguments.shard.is_none() {
+    // Each of several processes knows only its own points and would write an incomplete document, as well as tables.
+    if !is_shard {
         keep("results.json", &document.to_json())?;
     }
     store.remove_temporary_files();
