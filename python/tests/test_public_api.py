@@ -96,6 +96,12 @@ def test_results_are_pickled_and_copied_completely() -> None:
             for quantity in (None, "window"):
                 one, other = (pyarrow.table(of.series(quantity)) for of in (again, result))
                 assert one.to_pylist() == other.to_pylist() and one.schema.equals(other.schema)
+        cdf = result.plot("rtt-cdf").svg
+        assert copy.copy(result).plot("rtt-cdf").svg == cdf and copy.copy(copy.copy(result)).plot("rtt-cdf").svg == cdf
+        # The picture exists, and its name is known.
+        with pytest.raises(thalweg.ScenarioError, match="has only its first picture") as caught:
+            copy.deepcopy(result).plot("rtt-cdf")
+        assert not isinstance(caught.value, thalweg.UnknownNameError)
     table = pickle.loads(pickle.dumps(result.flows))
     assert list(table) == list(result.flows) and table["jitter_s"] == [None] * len(table)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -559,7 +565,12 @@ def test_analyses_are_dictionaries() -> None:
     study = thalweg.paper("gong92", experiments=["figure-14"], quick=True)
     assert study["paper"] == "gong92" and any(claim["verdict"] == "holds" for claim in study["claims"])
     found = thalweg.explore("adaptive-ack", window=2, losses=1)
-    assert found
+    assert found["complete"] and found["counterexample"] is None
+    assert thalweg.explore("adaptive-ack", window=2, losses=1, slow_reader=False) == found
+    violated = thalweg.explore("sscop", window=2, losses=0, delays=1, expiries=0)
+    assert "Desynchronised" in violated["counterexample"]["what"] and len(violated["counterexample"]["trace"]) > 1
+    with pytest.raises(thalweg.RunError, match="not all states were visited"):
+        thalweg.explore("adaptive-ack", memory=1)
 
 
 def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:

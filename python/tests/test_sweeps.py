@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +135,51 @@ def test_a_shard_names_the_call_that_joins() -> None:
     # The only shard is the whole.
     only = thalweg.sweep(sweep, "only", shard=(1, 1), report=True)
     assert only.points == whole.points and only.report.path.exists() and only.flows.to_arrow().equals(whole.flows.to_arrow())
+
+
+def test_tables_are_of_their_results() -> None:
+    rates = {"scenario": PATH, "grid": {"link.core.rate": [5e6, 1e7]}}
+    delays = {"scenario": PATH, "grid": {"link.core.delay": ["5 ms", "9 ms"]}}
+    first = thalweg.sweep(rates, "out", report=True)
+    reopened = thalweg.open_sweep("out")
+    rows, kept = first.flows.to_arrow(), first.links
+    # The same results again.
+    thalweg.sweep(rates, "out")
+    assert first.flows.to_arrow().equals(rows) and reopened.flows.to_arrow().equals(rows)
+    second = thalweg.sweep(delays, "out")
+    parts: list[Callable[[], Any]] = [
+        lambda: first.flows.to_pandas(), kept.to_arrow, lambda: os.fspath(first.flows), lambda: first.report, lambda: reopened.links.to_arrow(),
+    ]
+    for part in parts:
+        with pytest.raises(thalweg.RunError, match="has the results of a later call"):
+            part()
+    assert first.means["link.core.rate"] == [5e6, 1e7] and set(second.flows.to_pandas()["link.core.delay_s"]) == {0.005, 0.009}
+    # A shard leaves the tables as they are.
+    thalweg.sweep(rates, "out", shard=(1, 2))
+    assert second.flows.to_arrow().num_rows == 2
+
+
+def test_two_sweeps_do_not_share_a_folder_at_a_time() -> None:
+    sweeps = [{"scenario": PATH, "grid": {"link.core.rate": [rate * 1e6, (rate + 1) * 1e6]}} for rate in (4, 8)]
+    found: list[tuple[dict[str, Any], thalweg.SweepResult]] = []
+    refused: list[str] = []
+
+    def sweep(of: dict[str, Any]) -> None:
+        for _ in range(8):
+            try:
+                found.append((of, thalweg.sweep(of, "out")))
+            except thalweg.RunError as why:
+                refused.append(str(why))
+
+    threads = [threading.Thread(target=sweep, args=(of,)) for of in sweeps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) + len(refused) == 16 and found
+    for of, done in found:
+        assert done.means["link.core.rate"] == of["grid"]["link.core.rate"]
+    assert all("another call is writing into `out`" in why for why in refused)
 
 
 def test_a_plot_has_two_factors_and_its_files_any_working_directory() -> None:

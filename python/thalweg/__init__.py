@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import _arguments as arguments
 from . import _thalweg
 from ._catalog import Catalog
+from ._controllers import Factory, check_class
 from ._errors import Error, RunError, ScenarioError, ScenarioWarning, TimeLimitError, UnknownNameError, error_from_messages, issue_warnings, warn_of
 from ._origins import code_of_package, modules_of_user
 from ._progress import progress_shown, show_progress
@@ -109,47 +110,14 @@ def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Contro
             kind = type(make).__name__
             raise ScenarioError(f"the controller `{name}` must be a class or a factory of instances, not of type {kind}")
         if isinstance(make, type):
-            _check_class(make)
+            check_class(make)
         elif inspect.iscoroutinefunction(make) or inspect.isgeneratorfunction(make):
             raise ScenarioError(f"the factory of the controller `{name}` is a coroutine or a generator: a factory returns an instance")
-        elif not isinstance(make, _Factory):
-            factories[name] = _Factory(make)
+        elif not isinstance(make, Factory):
+            factories[name] = Factory(make)
         if name in _known_schemes():
             raise ScenarioError(f"there is a scheme `{name}` already; choose another name for the controller")
     return factories
-
-
-class _Factory:
-    """A factory whose instances are checked as classes are."""
-
-    def __init__(self, make: Callable[[], Controller]) -> None:
-        self._make = make
-        self._checked: set[type] = set()
-
-    def __call__(self) -> Controller:
-        made = self._make()
-        if type(made) not in self._checked:
-            _check_class(type(made))
-            self._checked.add(type(made))
-        return made
-
-
-def _check_class(of: type) -> None:
-    """Checks the attributes of a controller class. A property has its value in instances."""
-    ecn, per_packet = getattr(of, "ecn", None), getattr(of, "per_packet", False)
-    if not hasattr(type(ecn), "__get__"):
-        arguments.choice(f"{of.__qualname__}.ecn", ecn, arguments.ECN)
-    if not hasattr(type(per_packet), "__get__"):
-        arguments.truth(f"{of.__qualname__}.per_packet", per_packet)
-    for name in ("window", "pacing_rate", "rng"):
-        # Senders read the base class's attribute: an attribute of the subclass would conceal it.
-        if issubclass(of, Controller) and getattr(of, name) is not getattr(Controller, name):
-            advice = "the package creates it" if name == "rng" else f"set `self.{name}` in `__init__` or in a method"
-            raise ScenarioError(f"the class `{of.__qualname__}` defines `{name}`, so flows would not see it: {advice}")
-    for name in ("on_ack", "on_loss", "on_undo"):
-        method = getattr(of, name, None)
-        if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
-            raise ScenarioError(f"{of.__qualname__}.{name} is a coroutine or a generator, whose content would not run: write it with a plain `def`")
 
 
 @functools.cache
@@ -270,6 +238,14 @@ def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], C
     if controllers.get(name, scheme) is not scheme:
         raise ScenarioError(f"there are two controllers of the name `{name}`: name them in controllers")
     controllers |= _factories({name: scheme})
+    return name
+
+
+def _named_alone(scheme: str | type[Controller], controllers: dict[str, Callable[[], Controller]]) -> str:
+    """Returns the name of a scheme that runs without a scenario of the caller's, in which no agent can control it."""
+    name = _named(scheme, controllers)
+    if name.partition(":")[0] == "agent":
+        raise UnknownNameError("there is no scheme `agent` outside of environments: `thalweg.envs.controller` makes a controller of a policy")
     return name
 
 
@@ -501,7 +477,7 @@ def assess(
     sections = arguments.texts("only", only, "7.2")
     if sections:
         words.append(f"--only={','.join(sections)}")
-    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories, key)
+    return _verdict_of([*words, *_after_options([_named_alone(scheme, factories)])], factories, key)
 
 
 def hunt(
@@ -523,7 +499,7 @@ def hunt(
     named = arguments.texts("kinds", kinds, "rates")
     if named:
         words.append(f"--with={','.join(named)}")
-    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories, key)
+    return _verdict_of([*words, *_after_options([_named_alone(scheme, factories)])], factories, key)
 
 
 def _verdict_of(
@@ -556,7 +532,7 @@ def bench(
     factories = _factories(controllers)
     words = ["bench"] if server is None else ["bench", "client"]
     named = [] if server is None else [arguments.text("server", server, "text, such as \"HOST\" or \"HOST:PORT\"")]
-    return _json([*words, f"--scheme={_named(scheme, factories)}", *_options(words, options)], named, factories)
+    return _json([*words, f"--scheme={_named_alone(scheme, factories)}", *_options(words, options)], named, factories)
 
 
 def send(
@@ -571,7 +547,7 @@ def send(
     factories = _factories(controllers)
     files = [arguments.path("paths", path) for path in arguments.items("paths", paths, "data", least=1)]
     host = arguments.text("receiver", receiver, "text, such as \"HOST\" or \"HOST:PORT\"")
-    return _json(["send", f"--scheme={_named(scheme, factories)}", *_options(["send"], options)], [*files, host], factories)
+    return _json(["send", f"--scheme={_named_alone(scheme, factories)}", *_options(["send"], options)], [*files, host], factories)
 
 
 def recv(

@@ -360,14 +360,17 @@ class StoredTable(os.PathLike[str]):
     """Table in a Parquet file, usable as its path (`pandas.read_parquet(table)`). The file has a column for every metric; the methods
     here leave out columns without values, as do the tables of `Result`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, check: Callable[[], None] = lambda: None) -> None:
         self.path = path
+        self._check = check
 
     def __fspath__(self) -> str:
+        self._check()
         return str(self.path)
 
     def _file(self) -> Path:
         """Returns the file; there is none if all points failed."""
+        self._check()
         if not self.path.exists():
             raise RunError(f"`{self.path}` is not there: no run of the sweep has a row for it, or the folder was moved")
         return self.path
@@ -449,6 +452,7 @@ class SweepResult:
         self.cause = cause
         """Exception of a controller that made a point fail, if one was raised in this call."""
         self._summary = summary
+        self._written = self._file_state()
 
     def _of_whole(self, name: str) -> Any:
         """Returns a part of the document; a single shard of several has none."""
@@ -458,6 +462,23 @@ class SweepResult:
     def _check_whole(self, name: str) -> None:
         if not self.document:
             raise RunError(f"a shard has no `{name}`: {JOIN}")
+
+    def _file_state(self) -> tuple[int, ...] | None:
+        """Returns what tells whether the document of the folder was written again; None without one."""
+        try:
+            state = os.stat(self.folder / "results.json")
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_size, state.st_ino
+
+    def _check_folder(self) -> None:
+        """Checks that the files of the folder are of these results, and not of a later sweep."""
+        now = self._file_state()
+        if now is None or now == self._written:
+            return
+        if json.loads((self.folder / "results.json").read_text(encoding="utf-8")) != self.document:
+            raise RunError(f"`{self.folder}` has the results of a later call: use a folder for each sweep, or sweep again")
+        self._written = now
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -481,13 +502,13 @@ class SweepResult:
     def flows(self) -> StoredTable:
         """A row for each flow of each run, with the values of its point (`sweep.flows.to_pandas()`)."""
         self._check_whole("flows")
-        return StoredTable(self.folder / "flows.parquet")
+        return StoredTable(self.folder / "flows.parquet", self._check_folder)
 
     @property
     def links(self) -> StoredTable:
         """A row for each direction of a link of each run."""
         self._check_whole("links")
-        return StoredTable(self.folder / "links.parquet")
+        return StoredTable(self.folder / "links.parquet", self._check_folder)
 
     @property
     def means(self) -> dict[str, list[Any]]:
@@ -555,6 +576,7 @@ class SweepResult:
     def report(self) -> ReportPage:
         """Page written by `report=True`."""
         self._check_whole("report")
+        self._check_folder()
         path = self.folder / "report.html"
         if not path.exists():
             raise RunError(f"`{path}` is not there: the same call with report=True writes it, and runs nothing again")

@@ -6,7 +6,9 @@ use crate::console_output::{Caller, Console, Error, OutputBuffer};
 use crate::list_and_schema;
 use crate::message_records::{Message, Vocabulary};
 use crate::parser_error::{self, called_commands};
-use crate::run_and_compare::{can_count, has_memory, load_with_schemes, results_header, seeds_from};
+use crate::run_and_compare::{
+    can_count, has_memory, load_with_schemes, results_header, seeds_from, uncontrolled_agents_warning,
+};
 use crate::scenario_sources::Source;
 use crate::simulation_arguments::Kind;
 use crate::value_parsers::parse_plot;
@@ -306,6 +308,9 @@ fn run_request(
         (loaded, schemes, scheme_options.unlike_defaults)
     };
     console.warn(&loaded.warnings);
+    uncontrolled_agents_warning(schemes.iter().map(|scheme| &*scheme.spec))
+        .iter()
+        .for_each(|text| console.warn_of_runs(text));
     if request.replications > MAX_REPS {
         return Err(Error::Usage(format!("at most {MAX_REPS} replications are possible")));
     }

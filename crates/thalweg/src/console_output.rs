@@ -261,6 +261,11 @@ impl Console {
         self.put(Severity::Note, "note: ", text);
     }
 
+    /// Prints a warning of runs, even in quiet mode.
+    pub fn warn_of_runs(&self, text: &str) {
+        self.put(Severity::Warning, "warning: ", text);
+    }
+
     /// Prints the warnings of a valid scenario.
     pub fn warn(&self, warnings: &[Diagnostic]) {
         for warning in warnings.iter().filter(|_| !self.quiet) {

@@ -4,7 +4,7 @@ use crate::batch_progress::counting_runs;
 use crate::cluster_workers::{Cluster, unfinished_runs_error};
 use crate::console_output::{CommandResult, Console, Error};
 use crate::report::ReportTarget;
-use crate::run_and_compare::available_memory;
+use crate::run_and_compare::{available_memory, uncontrolled_agents_warning};
 use crate::scenario_sources::Source;
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::parse_positive;
@@ -13,6 +13,7 @@ use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use thalweg_report::output::{REPORT, format_count};
 use thalweg_report::results::Goal;
 use thalweg_scenario::{Diagnostic, LoadedScenario, SchemeOverride, SweepFile, group_named, read_sweep};
@@ -64,12 +65,18 @@ fn parse_shard(text: &str) -> Result<(u32, u32), String> {
 pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     let file = read_sweep(&arguments.file).map_err(Error::Scenario)?;
     let source = scenario_of(&file, &arguments.file)?;
+    let agents = Mutex::new(None);
     let load =
         |sets: &[String], scheme_override: Option<SchemeOverride<'_>>| -> Result<LoadedScenario, LoadError> {
-            source.load_with_override(sets, scheme_override, &console.registry).map_err(|error| match error {
+            let loaded = source.load_with_override(sets, scheme_override, &console.registry);
+            let loaded = loaded.map_err(|error| match error {
                 Error::Scenario(found) => LoadError::Scenario(found),
                 error => LoadError::Other(error.to_string()),
-            })
+            })?;
+            if let Some(warning) = uncontrolled_agents_warning([loaded.spec()]) {
+                *agents.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
+            }
+            Ok(loaded)
         };
     let stop = stop_flag_of_caller_or_signals(console)?;
     let budget = sweep_budget(&file)?;
@@ -81,7 +88,16 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     let is_shard = sweep.shard.1 > 1;
     // Workers check their own memory.
     sweep.memory = available_memory().filter(|_| arguments.cluster.is_none());
+    // The scenario itself may have agents, in place of which its points have other schemes.
+    *agents.lock().unwrap_or_else(PoisonError::into_inner) = None;
     sweep.check().map_err(error_of)?;
+    if sweep.plan.factors.is_empty() {
+        // What is wrong with the only point is reported with its failure.
+        let _ = sweep.spec(0);
+    }
+    if let Some(warning) = agents.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        console.warn_of_runs(&warning);
+    }
     if let (Budget::Until(goal, _), Some(until)) = (&budget, &file.until) {
         // A point that cannot run says so later.
         let runnable = (0..sweep.plan.points.len()).find_map(|point| sweep.spec(point).ok());
@@ -106,6 +122,8 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
         return Err(Error::argument("report", why.to_owned()));
     }
     let store = Store::open(&folder, Purpose::SWEEP).map_err(|error| Error::Usage(error.to_string()))?;
+    let lock = (!is_shard).then(|| store.lock()).transpose();
+    let _lock = lock.map_err(|error| Error::Failed(error.to_string()))?;
     let cluster = arguments.cluster.as_ref();
     let cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
     let made = run_sweep(&sweep, &store, cluster, console)?;
