@@ -13,7 +13,7 @@ import pytest
 
 import thalweg
 from thalweg import Controller, Sample
-from thalweg._score import _totals, evaluate_controller, mean_and_interval
+from thalweg._score import _log_goodput, _log_speed, _totals, evaluate_controller, mean_and_interval
 
 ONE = {"plain": thalweg.BATTERY["broadband"]}
 
@@ -104,7 +104,8 @@ def test_a_part_has_the_results_of_the_candidates_flows() -> None:
     for of in whole:
         run = of["runs"][0]
         kept = {key: run["totals"][key] for key in ("goodput_bps", "delay_mean_s", "retransmissions", "sent_packets", "jain")}
-        assert _totals({**run, "groups": [*run["groups"], {"name": "other"}]}, names) == pytest.approx(kept)
+        found = _totals({**run, "groups": [*run["groups"], {"name": "other"}]}, names)
+        assert found.pop("groups") == run["groups"] and found == pytest.approx(kept)
 
 
 def test_a_path_without_the_candidate_is_refused() -> None:
@@ -125,11 +126,46 @@ def test_runs_in_which_the_reference_delivers_nothing_do_not_count() -> None:
             return {"groups": [{"name": "web", "scheme": "candidate"}], "flows": [], "totals": totals}
 
         runs = {"candidate": [1e6, 2e6, 3e6], "cubic": [1e6, 0, 1e6]}
-        return {"schemes": [{"scheme": name, "runs": [run(goodput) for goodput in of]} for name, of in runs.items()]}
+        schemes = [{"scheme": name, "runs": [run(goodput) for goodput in of]} for name, of in runs.items()]
+        return {"duration_s": 10.0, "schemes": schemes}
 
     with pytest.warns(thalweg.ScenarioWarning, match="in 1 of 3 runs: these do not count"):
         score = evaluate_controller(compared, ONE, 1)
     assert score.runs == 2 and score.value == pytest.approx(math.sqrt(3))
+
+
+def test_transfers_score_by_their_completion_times() -> None:
+    plain: dict[str, Any] = {**ONE["plain"], "warmup": 0}  # type: ignore[dict-item]
+    (flow,) = plain["flow"]
+    transfer = {**flow, "name": "file", "workload": {"kind": "transfer", "size": "500 kB"}}
+    path = {**plain, "flow": [transfer]}
+    part = thalweg.score(Timid, {"x": path}, seed=1).parts["x"]
+    compared = thalweg.compare(path, ["timid", "cubic"], seed=1, reps=2, controllers={"timid": Timid}).groups
+    times = [{row["seed"]: row["completion_mean_s"] for row in compared if row["compared"] == scheme} for scheme in ("cubic", "timid")]
+    # The goodput over the duration is the same.
+    assert part.goodput == pytest.approx(math.prod(times[0][seed] / times[1][seed] for seed in (1, 2)) ** 0.5) and part.goodput < 0.2
+    assert thalweg.score(Timid, {"x": path}, seed=1).value < 1
+    # The other flow counts as much as the transfers.
+    mixed = thalweg.score(Timid, {"x": {**plain, "flow": [transfer, {**flow, "name": "bulk"}]}}, seed=1).parts["x"]
+    assert 0.05 < mixed.goodput < 0.5
+
+
+def test_unfinished_transfers_are_no_gain() -> None:
+    def group(completions: int, unfinished: int, mean: float | None, goodput: float = 1e6) -> dict[str, Any]:
+        return {"completions": completions, "unfinished": unfinished, "completion_mean_s": mean, "goodput_bps": goodput}
+
+    half = math.log(0.5)
+    assert _log_speed(group(4, 0, 2.0), group(4, 0, 1.0), 10) == pytest.approx(half)
+    assert _log_speed(group(2, 2, 1.0), group(4, 0, 1.0), 10) == pytest.approx(half)
+    # One that finishes more gains by its times alone.
+    assert _log_speed(group(4, 0, 1.0), group(2, 2, 1.0), 10) == 0
+    # Nothing finished takes at least the duration; with neither, goodput decides.
+    assert _log_speed(group(0, 4, None), group(4, 0, 5.0), 10) == pytest.approx(half)
+    assert _log_speed(group(4, 0, 5.0), group(0, 4, None), 10) == pytest.approx(-half)
+    assert _log_speed(group(0, 4, None, 1e6), group(0, 4, None, 2e6), 10) == pytest.approx(half)
+    bulk, fast = group(0, 0, None, 1e6), group(1, 0, 1.0)
+    one, other = ({"groups": of, "goodput_bps": 5e6} for of in ([fast, bulk], [group(1, 0, 0.5), {**bulk, "goodput_bps": 4e6}]))
+    assert _log_goodput(one, other, 10) == pytest.approx((half + 2 * half) / 2) and _log_goodput(other, other, 10) == 0
 
 
 def peek_at_frames() -> object:
