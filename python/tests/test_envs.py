@@ -251,6 +251,15 @@ def test_losses_are_those_of_classic_schemes() -> None:
     assert left > 3 and abs(lost - left) <= 2
 
 
+def test_baselines_of_flows_that_end_print_their_time() -> None:
+    flow = {**PATH["flow"][0], "workload": {"kind": "transfer", "size": "300 kB"}}
+    envs = VectorEnv({**PATH, "flow": [flow]}, 1)
+    for reps in (2, 3):
+        compared = envs.baselines(["cubic"], seed=1, reps=reps)
+        mean = sum(compared.flows["completion_s"]) / reps
+        assert f"{mean:9.3f} s  " in str(compared) and "Mbit/s" not in str(compared)
+
+
 def test_runs_without_an_agent_say_so(tmp_path: Path) -> None:
     words = "no agent sets the window of `flow` outside of an environment"
     short = {"duration": "2 s", "warmup": "500 ms"}
@@ -477,6 +486,8 @@ def test_errors_are_reported() -> None:
             VectorEnv(PATH, **wrong)
     with pytest.raises(thalweg.ScenarioError, match="did you mean `delay`"):
         VectorEnv(PATH, 2, vary={"link.core.dely": ["1 ms"]})
+    with pytest.raises(thalweg.ScenarioError, match="`seed` has no effect"):
+        VectorEnv(PATH, set={"seed": 5})
     envs = VectorEnv(PATH, 2)
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(numpy.zeros((2, 1)))

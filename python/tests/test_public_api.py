@@ -86,6 +86,31 @@ def test_tables_are_taken_by_other_programs_without_a_copy() -> None:
         flows["x"]
 
 
+def test_empty_tables_have_their_columns() -> None:
+    with pytest.warns(thalweg.ScenarioWarning, match="no flows"):
+        empty = thalweg.compare({"duration": 2}, ["cubic", "vegas"])
+    some = thalweg.compare("dumbbell", ["cubic"], set=SHORT)
+    for name in ("groups", "transfers"):
+        nothing, full = getattr(empty, name), getattr(some, name)
+        assert len(nothing) == 0 and list(nothing) == [] and nothing["seed"] == nothing["group"] == nothing["completions"] == []
+        assert set(full.columns) <= set(nothing.columns) and nothing.to_pandas().shape == (0, len(nothing.columns))
+        types = {field.name: field.type for field in pyarrow.table(nothing).schema}
+        assert all(types[field.name] == field.type for field in pyarrow.table(full).schema if field.name in ("compared", "seed", "group", "scheme"))
+
+
+def test_documents_belong_to_the_caller() -> None:
+    result = thalweg.run("two-flows", set=SHORT)
+    result.document["runs"].clear()
+    assert len(result.totals) == len(result.fingerprints) == 1 and len(result.groups) == 2
+
+
+def test_pictures_that_cannot_be_written_are_errors_of_the_package(tmp_path: Path) -> None:
+    figure = thalweg.run("two-flows", set=SHORT).plot()
+    for name in ("none/plot.svg", "none/plot.png"):
+        with pytest.raises(thalweg.RunError, match="cannot write .*No such file"):
+            figure.save(tmp_path / name)
+
+
 def test_results_are_pickled_and_copied_completely() -> None:
     for result in (thalweg.compare("two-flows", ["cubic", "vegas"], set=SHORT), thalweg.run("dumbbell", set=SHORT)):
         for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), pickle.loads(pickle.dumps(copy.copy(result)))):
@@ -169,6 +194,13 @@ def test_catalogs_are_listed(tmp_path: Path) -> None:
     assert named["flow", "goodput_bps"]["unit"] == "bit/s" and "Payload delivered" in named["flow", "goodput_bps"]["about"]
     assert {name for name in flows.columns if name.endswith(("_bps", "_packets")) or "." in name} <= {name for of, name in named if of == "flow"}
     assert flows[named["flow", "limits.congestion_window"]["name"]] == flows["limits.congestion_window"]
+    for scenario in ("two-flows", "video-call", "soft-acknowledgement", "slow-reader"):
+        result = thalweg.run(scenario, set={"duration": "6 s"})
+        tables = {"flow": result.flows, "group": result.groups, "network": result.totals, "link": result.links, "size class": result.transfers}
+        for subject, table in tables.items():
+            others = {"seed", "fingerprint", "flow", "flows", "group", "scheme", "link", "from", "to", "bottleneck", "wanted_more"}
+            others |= {"from_bytes", "below_bytes"}
+            assert set(table.columns) - others <= {name for of, name in named if of == subject}, (scenario, subject)
     assert "left-right" in thalweg.validate("two-flows")
     with pytest.raises(thalweg.ScenarioError, match="did you mean `duration`"):
         thalweg.validate({"duraton": 1})

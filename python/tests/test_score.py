@@ -241,6 +241,16 @@ def test_a_candidate_that_never_returns_is_interrupted() -> None:
     assert thalweg.score(Aimd, ONE).runs == 2
 
 
+def test_the_time_of_the_reference_does_not_count() -> None:
+    plain: dict[str, Any] = {**ONE["plain"]}  # type: ignore[dict-item]
+    fast = {**plain, "duration": "30 s", "link": [{**plain["link"][0], "rate": "500 Mbit/s"}]}
+    started = time.monotonic()
+    thalweg.run(fast)
+    # The candidate sends two packets a round trip.
+    limit = (time.monotonic() - started) / 4
+    assert thalweg.score(Timid, {"fast": fast}, reps=1, limit=limit).value < 0.1
+
+
 def test_what_is_no_candidate_may_go_on() -> None:
     assert thalweg.score(Aimd, ONE).runs == 2
     assert len(gc.get_objects()) > 0 and thalweg.run("two-flows", set={"duration": "6 s"}).fingerprint

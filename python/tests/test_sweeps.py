@@ -4,6 +4,7 @@ import json
 import os
 import re
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,29 @@ def test_two_sweeps_do_not_share_a_folder_at_a_time() -> None:
     for of, done in found:
         assert done.means["link.core.rate"] == of["grid"]["link.core.rate"]
     assert all("another call is writing into `out`" in why for why in refused)
+
+
+def test_a_factor_without_effect_is_named() -> None:
+    with pytest.warns(thalweg.ScenarioWarning, match="`flow.web.scheme` changes nothing"):
+        thalweg.sweep({"scenario": PATH, "schemes": ["cubic", "vegas"], "grid": {"flow.web.scheme": ["newreno", "bbr"]}}, "replaced")
+    with pytest.warns(thalweg.ScenarioWarning, match="`defaults.link.delay` changes nothing"):
+        thalweg.sweep({"scenario": PATH, "grid": {"defaults.link.delay": ["1 ms", "9 ms"], "link.core.rate": [5e6, 1e7]}}, "default")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Points of one value, and of values that change together, are no evidence.
+        thalweg.sweep({"scenario": PATH, "schemes": ["cubic"], "grid": {"link.core.rate": [5e6, 1e7]}}, "rates")
+        together = [{"link.core.rate": 5e6, "link.core.delay": "5 ms"}, {"link.core.rate": 1e7, "link.core.delay": "6 ms"}]
+        thalweg.sweep({"scenario": PATH, "list": together}, "list")
+
+
+def test_equal_runs_of_a_sweep_are_named() -> None:
+    with pytest.warns(thalweg.ScenarioWarning, match="^nothing in this scenario is random: 2 runs give the same result"):
+        thalweg.sweep({"scenario": PATH, "reps": 2, "grid": {"link.core.rate": [5e6, 1e7]}}, "equal")
+    with pytest.warns(thalweg.ScenarioWarning, match="^at some points nothing in this scenario is random"):
+        thalweg.sweep({"scenario": PATH, "reps": 2, "grid": {"link.core.loss": [0.0, 0.01]}}, "some")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        thalweg.sweep({"scenario": PATH, "reps": 2, "grid": {"link.core.loss": [0.005, 0.01]}}, "random")
 
 
 def test_a_plot_has_two_factors_and_its_files_any_working_directory() -> None:

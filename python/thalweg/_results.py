@@ -89,11 +89,12 @@ def _table(parts: Sequence[tuple[str, str, Sequence[Any]]], missing: list[str]) 
     return table
 
 
-def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Creates a table of dictionaries: counts are integers, everything else is a number, a text or a boolean."""
+def _of_rows(rows: Sequence[Mapping[str, Any]], is_empty: bool = False) -> Table:
+    """Creates a table of dictionaries: counts are integers, everything else is a number, a text or a boolean. An empty one has the columns
+    of these rows."""
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    return Table(_thalweg.Table.of([(name, *_typed(name, cells)) for name, cells in columns.items()]))
+    columns = {name: _typed(name, [row.get(name) for row in rows]) for name in names}
+    return Table(_thalweg.Table.of([(name, kind, [] if is_empty else cells) for name, (kind, cells) in columns.items()]))
 
 
 def join_tables(name: str, tables: Sequence[Table]) -> Table:
@@ -172,12 +173,13 @@ class Figure:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the picture, as SVG or, where the file's name ends in `.png`, as PNG."""
         kind = Path(arguments.path("path", path)).suffix.lower()
-        if kind == ".png":
-            Path(path).write_bytes(_thalweg.png(self.svg))
-        elif kind == ".svg":
-            Path(path).write_text(self.svg, encoding="utf-8")
-        else:
+        if kind not in (".png", ".svg"):
             raise ScenarioError(f"`{os.fspath(path)}`: pictures are .svg or .png")
+        content = _thalweg.png(self.svg) if kind == ".png" else self.svg.encode()
+        try:
+            Path(path).write_bytes(content)
+        except OSError as why:
+            raise RunError(f"cannot write `{os.fspath(path)}`: {why.strerror or why}") from why
 
 
 class Result:
@@ -200,6 +202,12 @@ class Result:
         return document
 
     @cached_property
+    def _own_document(self) -> dict[str, Any]:
+        """The same, for the tables here: callers may change theirs."""
+        document: dict[str, Any] = json.loads(self._measured.document())
+        return document
+
+    @cached_property
     def flows(self) -> Table:
         """A row for each flow of each run; `compared` is the scheme in comparisons."""
         return Table(self._measured.flows())
@@ -211,15 +219,16 @@ class Result:
 
     def _runs(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Returns the runs, each with the columns that identify it."""
-        is_comparison = self.document["kind"] == "comparison"
-        for of in self.document["schemes"] if is_comparison else [self.document]:
+        is_comparison = self._own_document["kind"] == "comparison"
+        for of in self._own_document["schemes"] if is_comparison else [self._own_document]:
             for run in of["runs"]:
                 yield {**({"compared": of["scheme"]} if is_comparison else {}), "seed": run["seed"]}, run
 
     @cached_property
     def groups(self) -> Table:
         """A row for each group of flows of each run."""
-        return _of_rows([{**known, **_plain(group, "name", "group")} for known, run in self._runs() for group in run["groups"]])
+        rows = [{**known, **_plain(group, "name", "group")} for known, run in self._runs() for group in run["groups"]]
+        return _of_rows(rows or [self._no_row("group", "scheme", "flows", of="group")], is_empty=not rows)
 
     @cached_property
     def totals(self) -> Table:
@@ -229,12 +238,20 @@ class Result:
     @cached_property
     def transfers(self) -> Table:
         """A row for each group with transfers of each run, by size class: number of completed transfers and completion times."""
-        return _of_rows([
+        rows = [
             {**known, "group": group["name"], **_plain(size)}
             for known, run in self._runs()
             for group in run["groups"]
             for size in group.get("sizes") or []
-        ])
+        ]
+        return _of_rows(rows or [self._no_row("group", "from_bytes", "below_bytes", of="size class")], is_empty=not rows)
+
+    def _no_row(self, *names: str, of: str) -> dict[str, Any]:
+        """Returns the columns of an empty table, with values of their types."""
+        compared = ["compared"] if self._own_document["kind"] == "comparison" else []
+        metrics = [name for name, _, _, subject in _thalweg.listed()[2] if subject == of]
+        texts = {"compared", "group", "scheme"}
+        return {name: "" if name in texts else 0 if name in ("seed", "flows") else 0.0 for name in (*compared, "seed", *names, *metrics)}
 
     @property
     def quantities(self) -> list[str]:
@@ -250,7 +267,7 @@ class Result:
     @property
     def fingerprints(self) -> list[str]:
         """Hash of all events, for each run."""
-        document = self.document
+        document = self._own_document
         parts = document["schemes"] if document["kind"] == "comparison" else [document]
         return [run["fingerprint"] for part in parts for run in part["runs"]]
 

@@ -196,6 +196,8 @@ class _Simulations:
         arguments.choice("ecn", ecn, arguments.ECN)
         self.scenario = loaded(scenario)
         self.sets = self.kept(toml_changes(set))
+        if any(change.partition("=")[0].strip() == "seed" for change in self.sets):
+            raise ScenarioError("set: `seed` has no effect: `reset` takes the seed of episodes")
         threads = None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
         name, text = self.scenario.name, self.scenario.text
         native, code, messages = _thalweg.Environments.new(name, text, self.sets, count, interval, longest, delay, threads, ecn)
@@ -548,7 +550,9 @@ class Baselines:
         for scheme in dict.fromkeys(row["compared"] for row in rows):
             of = [row for row in rows if row["compared"] == scheme]
             words = [f"{scheme:12}"]
-            for name, unit, factor in (("goodput_bps", "Mbit/s", 1e-6), ("delay_mean_s", "ms", 1e3), ("loss", "% lost", 1e2)):
+            # The goodput of a flow that ends is one over the whole run, and not until its end.
+            speed = ("completion_s", "s", 1.0) if any(row.get("completion_s") is not None for row in of) else ("goodput_bps", "Mbit/s", 1e-6)
+            for name, unit, factor in (speed, ("delay_mean_s", "ms", 1e3), ("loss", "% lost", 1e2)):
                 known = [row[name] * factor for row in of if row.get(name) is not None]
                 words.append(f"{sum(known) / len(known):9.3f} {unit}" if known else f"{'-':>9} {unit}")
             lines.append("  ".join(words))

@@ -154,8 +154,13 @@ fn listed()
     ];
     let metrics = subjects.into_iter().flat_map(|(of, subject)| {
         let about = |metric: Metric| metric.line().about.trim().replace("\n ", " ");
+        // Those of an object of their own are without its name elsewhere.
+        let name = move |metric: Metric| match of {
+            SubjectKind::Flow => metric.column_name(of),
+            _ => metric.name(of).to_owned(),
+        };
         Metric::all_of(of)
-            .map(move |metric| (metric.column_name(of), metric.line().unit.name(), about(metric), subject))
+            .map(move |metric| (name(metric), metric.line().unit.name(), about(metric), subject))
     });
     (schemes, scenarios, metrics.collect())
 }

@@ -1,6 +1,7 @@
 //! The points of a sweep, and the factors that differ between them.
 
 use core::ops::Range;
+use std::collections::BTreeMap;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::{DrawnPoints, PlacedText, SweepFile, Values, Varied};
@@ -97,6 +98,27 @@ impl core::fmt::Display for PlanError {
 impl core::error::Error for PlanError {}
 
 impl Plan {
+    /// Returns the names of the factors whose values make no difference: points that differ in one of them alone have the
+    /// same first run in `first_runs`, by its name.
+    pub fn factors_without_effect(&self, first_runs: &[Option<&str>]) -> Vec<&str> {
+        let has_no_effect = |number: usize| {
+            let mut known: BTreeMap<Vec<u32>, &str> = BTreeMap::new();
+            let mut is_compared = false;
+            for (levels, run) in self.points.iter().zip(first_runs) {
+                let Some(run) = run else { continue };
+                let mut others = levels.clone();
+                others.remove(number);
+                match known.insert(others, run) {
+                    Some(other) if other != *run => return false,
+                    other => is_compared |= other.is_some(),
+                }
+            }
+            is_compared
+        };
+        let numbers = (0..self.factors.len()).filter(|&number| has_no_effect(number));
+        numbers.map(|number| self.factors[number].key.text.as_str()).collect()
+    }
+
     /// Returns the points of a file: every combination of its parts.
     ///
     /// # Errors

@@ -261,9 +261,11 @@ impl Console {
         self.put(Severity::Note, "note: ", text);
     }
 
-    /// Prints a warning of runs, even in quiet mode.
+    /// Prints a warning of runs. A calling program gets it in quiet mode too.
     pub fn warn_of_runs(&self, text: &str) {
-        self.put(Severity::Warning, "warning: ", text);
+        if !self.quiet || self.kept.is_some() {
+            self.put(Severity::Warning, "warning: ", text);
+        }
     }
 
     /// Prints the warnings of a valid scenario.

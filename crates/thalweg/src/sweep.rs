@@ -65,7 +65,11 @@ fn parse_shard(text: &str) -> Result<(u32, u32), String> {
 pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     let file = read_sweep(&arguments.file).map_err(Error::Scenario)?;
     let source = scenario_of(&file, &arguments.file)?;
-    let agents = Mutex::new(None);
+    let budget = sweep_budget(&file)?;
+    let most_runs = match budget {
+        Budget::Runs(runs) | Budget::Until(_, runs) => runs,
+    };
+    let (agents, equal_runs) = (Mutex::new(None), Mutex::new((0_usize, None)));
     let load =
         |sets: &[String], scheme_override: Option<SchemeOverride<'_>>| -> Result<LoadedScenario, LoadError> {
             let loaded = source.load_with_override(sets, scheme_override, &console.registry);
@@ -76,10 +80,14 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
             if let Some(warning) = uncontrolled_agents_warning([loaded.spec()]) {
                 *agents.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
             }
+            let mut equal_runs = equal_runs.lock().unwrap_or_else(PoisonError::into_inner);
+            match loaded.check_replications(most_runs) {
+                Some(found) => equal_runs.1 = Some(found.message),
+                None => equal_runs.0 += 1,
+            }
             Ok(loaded)
         };
     let stop = stop_flag_of_caller_or_signals(console)?;
-    let budget = sweep_budget(&file)?;
     let program = program_identity(&console.registry)?;
     let mut sweep = Sweep::new(&file, &load, (budget.clone(), &program), stop).map_err(error_of)?;
     sweep.threads =
@@ -90,6 +98,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     sweep.memory = available_memory().filter(|_| arguments.cluster.is_none());
     // The scenario itself may have agents, in place of which its points have other schemes.
     *agents.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *equal_runs.lock().unwrap_or_else(PoisonError::into_inner) = (0, None);
     sweep.check().map_err(error_of)?;
     if sweep.plan.factors.is_empty() {
         // What is wrong with the only point is reported with its failure.
@@ -97,6 +106,11 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     }
     if let Some(warning) = agents.lock().unwrap_or_else(PoisonError::into_inner).take() {
         console.warn_of_runs(&warning);
+    }
+    let (random, equal) = std::mem::take(&mut *equal_runs.lock().unwrap_or_else(PoisonError::into_inner));
+    if let Some(message) = equal {
+        let points = if random > 0 { "at some points " } else { "" };
+        console.warn_of_runs(&format!("{points}{message}"));
     }
     if let (Budget::Until(goal, _), Some(until)) = (&budget, &file.until) {
         // A point that cannot run says so later.
@@ -127,6 +141,14 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     let cluster = arguments.cluster.as_ref();
     let cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
     let made = run_sweep(&sweep, &store, cluster, console)?;
+    let first_runs: Vec<Option<&str>> =
+        made.iter().map(|of| of.runs.first().map(|(_, name)| name.as_str())).collect();
+    for factor in sweep.plan.factors_without_effect(&first_runs) {
+        console.warn_of_runs(&format!(
+            "`{factor}` changes nothing: the scenario is the same with all of its values, as where each link or flow has a \
+             value of its own, or another factor sets it"
+        ));
+    }
     let document = Document::new(&sweep, &made, &store, rerun).map_err(|error| {
         let folder = folder.display();
         Error::Failed(format!("`{folder}`: cannot write the tables: {error}; stored runs are not lost"))

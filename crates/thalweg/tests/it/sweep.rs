@@ -279,6 +279,17 @@ fn runs_end_when_the_interval_is_narrow_enough() {
 }
 
 #[test]
+fn factors_that_change_nothing_are_named() {
+    let text = "scenario = \"two-flows\"\nset = [\"duration=2 s\"]\nschemes = [\"cubic\", \"vegas\"]\n[grid]\n\
+                link.left-right.rate = [\"5 Mbit/s\", \"10 Mbit/s\"]\ndefaults.link.delay = [\"1 ms\", \"50 ms\"]\n";
+    let folder = temporary_path("sweep-no-effect", text);
+    let said = errors(&sweep(&folder, &["s.toml"]));
+    assert!(said.contains("warning: `defaults.link.delay` changes nothing"), "{said}");
+    assert_eq!(said.matches("changes nothing").count(), 1, "{said}");
+    assert!(!errors(&sweep(&folder, &["s.toml", "--quiet"])).contains("changes nothing"));
+}
+
+#[test]
 fn processes_share_the_points() {
     let folder = temporary_path("sweep-shards", GRID);
     let is_there = |name: &str| folder.join("s").join(name).exists();
