@@ -98,6 +98,15 @@ def test_empty_tables_have_their_columns() -> None:
         assert all(types[field.name] == field.type for field in pyarrow.table(full).schema if field.name in ("compared", "seed", "group", "scheme"))
 
 
+def test_numpy_numbers_and_arrays_are_arguments_by_their_types() -> None:
+    # Checked by mypy as well.
+    seed, one = numpy.int64(3), numpy.int64(1)
+    plain = thalweg.run("two-flows", seed=3, set=SHORT)
+    assert thalweg.run("two-flows", seed=seed, reps=one, jobs=one, set=SHORT).fingerprint == plain.fingerprint
+    compared = thalweg.compare("two-flows", numpy.array(["cubic", "vegas"]), seed=seed, reps=one, set=SHORT)
+    assert [of["scheme"] for of in compared.document["schemes"]] == ["cubic", "vegas"]
+
+
 def test_documents_belong_to_the_caller() -> None:
     result = thalweg.run("two-flows", set=SHORT)
     result.document["runs"].clear()

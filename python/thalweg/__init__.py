@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from . import _arguments as arguments
 from . import _thalweg
@@ -167,15 +167,15 @@ def _with_names(of: Any, factories: dict[str, Callable[[], Controller]]) -> Any:
 
 def _run_schemes(
     scenario: Scenario,
-    schemes: Sequence[str | type[Controller]],
-    seed: int | None,
+    schemes: Iterable[str | type[Controller]],
+    seed: SupportsIndex | None,
     set: Mapping[str, Any] | Sequence[str] | None,
-    reps: int,
-    jobs: int | None,
+    reps: SupportsIndex,
+    jobs: SupportsIndex | None,
     controllers: Controllers | None,
     is_candidate: bool = False,
     limit: float | None = None,
-    flows: Sequence[str] = (),
+    flows: Iterable[str] = (),
 ) -> Result:
     factories = _factories(controllers)
     names = [_named(scheme, factories) for scheme in schemes]
@@ -196,10 +196,10 @@ def _run_schemes(
 def run(
     scenario: Scenario,
     *,
-    seed: int | None = None,
+    seed: SupportsIndex | None = None,
     set: Mapping[str, Any] | Sequence[str] | None = None,
-    reps: int = 1,
-    jobs: int | None = None,
+    reps: SupportsIndex = 1,
+    jobs: SupportsIndex | None = None,
     controllers: Controllers | None = None,
 ) -> Result:
     """Runs a scenario: a file, the name of a built-in one, or a dictionary. `reps` is the number of replications, with consecutive seeds.
@@ -209,13 +209,13 @@ def run(
 
 def compare(
     scenario: Scenario,
-    schemes: Sequence[str | type[Controller]],
+    schemes: Iterable[str | type[Controller]],
     *,
-    flows: Sequence[str] = (),
-    seed: int | None = None,
+    flows: Iterable[str] = (),
+    seed: SupportsIndex | None = None,
     set: Mapping[str, Any] | Sequence[str] | None = None,
-    reps: int = 1,
-    jobs: int | None = None,
+    reps: SupportsIndex = 1,
+    jobs: SupportsIndex | None = None,
     controllers: Controllers | None = None,
 ) -> Result:
     """Runs a scenario with each of several schemes, with the same traffic and losses. Schemes may be classes that derive from
@@ -271,9 +271,9 @@ def score(
     battery: Mapping[str, Scenario] = BATTERY,
     *,
     reference: str = "cubic",
-    seed: int | None = None,
-    reps: int = 2,
-    jobs: int | None = None,
+    seed: SupportsIndex | None = None,
+    reps: SupportsIndex = 2,
+    jobs: SupportsIndex | None = None,
     limit: float = 60.0,
 ) -> Score:
     """Scores a controller on each scenario of a battery, relative to a reference with the same traffic and losses. The controller may use
@@ -295,15 +295,15 @@ def score(
         other = _run_schemes(scenario, [reference], first, None, reps, jobs, None).document
         return {**document, "schemes": [*document["schemes"], *other["schemes"]]}
 
-    return evaluate_controller(compared, battery, seed)
+    return evaluate_controller(compared, battery, None if seed is None else arguments.integer("seed", seed, 0, 2**64 - 1))
 
 
 def sweep(
     file: Scenario,
     out: str | os.PathLike[str] | None = None,
     *,
-    jobs: int | None = None,
-    shard: tuple[int, int] | None = None,
+    jobs: SupportsIndex | None = None,
+    shard: tuple[SupportsIndex, SupportsIndex] | None = None,
     report: bool = False,
     controllers: Controllers | None = None,
     key: str | None = None,

@@ -8,7 +8,7 @@ Cancelling a call ends its runs or its transfer; `CancelledError` is raised afte
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -61,7 +61,7 @@ async def run(scenario: Scenario, **options: Any) -> Result:
     return await _awaited(lambda: _run(scenario, **options))
 
 
-async def compare(scenario: Scenario, schemes: Sequence[str | type[Controller]], **options: Any) -> Result:
+async def compare(scenario: Scenario, schemes: Iterable[str | type[Controller]], **options: Any) -> Result:
     """Runs a scenario with each of several schemes, as `thalweg.compare` does, with its arguments."""
     return await _awaited(lambda: _compare(scenario, schemes, **options))
 

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import gymnasium
 import numpy
@@ -152,7 +152,7 @@ def _known(cells: Sequence[float]) -> dict[str, Any]:
     return {name: None if cell != cell else cell for name, cell in zip(COLUMNS, cells)}
 
 
-def _most_steps(*limits: int | None) -> int | None:
+def _most_steps(*limits: SupportsIndex | None) -> int | None:
     """Checks limits of the steps of an episode; returns the smallest."""
     known = [arguments.integer("steps", limit, 1, 2**63 - 1) for limit in limits if limit is not None]
     return min(known, default=None)
@@ -186,7 +186,7 @@ class _Simulations:
         interval: float | None,
         longest: float,
         delay: float,
-        jobs: int | None,
+        jobs: SupportsIndex | None,
         ecn: str | None,
         vary: Vary | None = None,
         warn: bool = True,
@@ -323,21 +323,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         scenario: Scenario,
-        num_envs: int = 1,
+        num_envs: SupportsIndex = 1,
         *,
         set: Mapping[str, Any] | Sequence[str] | None = None,
         vary: Vary | None = None,
         interval: float | None = None,
         longest: float = 1.0,
         delay: float = 0.0,
-        steps: int | None = None,
+        steps: SupportsIndex | None = None,
         pace: bool = True,
         reward: Callable[[Samples], Array] = power,
-        jobs: int | None = None,
+        jobs: SupportsIndex | None = None,
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         ecn: str | None = None,
         render_mode: str | None = None,
-        max_episode_steps: int | None = None,
+        max_episode_steps: SupportsIndex | None = None,
     ) -> None:
         self.num_envs = num_envs = arguments.integer("num_envs", num_envs, 1, 2**24)
         self.render_mode = checked_mode(render_mode)
@@ -365,7 +365,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._pasts = [Past() for _ in range(num_envs)] if self.render_mode == "rgb_array" else []
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: SupportsIndex | Sequence[SupportsIndex | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Begins new episodes. Simulation i draws its seeds and varied values from stream i of `seed`, or from the first stream of item i
         of a list: all are independent. With a `reset_mask` among the options the other simulations continue."""
@@ -495,11 +495,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def baselines(
         self,
-        schemes: Sequence[str | type[Controller]],
+        schemes: Iterable[str | type[Controller]],
         *,
-        seed: int,
+        seed: SupportsIndex,
         set: Mapping[str, Any] | Sequence[str] | None = None,
-        reps: int = 1,
+        reps: SupportsIndex = 1,
         controllers: Controllers | None = None,
     ) -> "Baselines":
         """Runs schemes in place of the agent through the first episodes of this many simulations with this seed: the same paths, traffic,
@@ -576,7 +576,7 @@ class Env(gymnasium.Env[Any, Any]):
         interval: float | None = None,
         longest: float = 1.0,
         delay: float = 0.0,
-        steps: int | None = None,
+        steps: SupportsIndex | None = None,
         pace: bool = True,
         reward: Callable[[Samples], Array] = power,
         ecn: str | None = None,
@@ -595,7 +595,7 @@ class Env(gymnasium.Env[Any, Any]):
         self._past = Past() if self.render_mode == "rgb_array" else None
         self._seed, self._taken, self._last, self._window, self._is_over = 0, 0, math.nan, math.nan, True
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: SupportsIndex | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begins a new episode, the first of this seed or the next."""
         if seed is not None or self._generator is None:
             self._generator = generators(seed, 1)[0]
