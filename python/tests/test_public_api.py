@@ -107,6 +107,14 @@ def test_numpy_numbers_and_arrays_are_arguments_by_their_types() -> None:
     assert [of["scheme"] for of in compared.document["schemes"]] == ["cubic", "vegas"]
 
 
+def test_notes_tell_of_flows_without_series() -> None:
+    link = {"name": "core", "between": ["a", "b"], "rate": "10 Mbit/s", "delay": "5 ms", "queue": "1 bdp"}
+    flows = {"from": "a", "to": "b", "count": 40, "spread": "100 ms"}
+    many = thalweg.run({"duration": 2, "warmup": 0.5, "link": [link], "flow": [flows]})
+    assert len(set(many.series("window")["subject"])) == 32 and "series are of 32 of 40 flows; `measure.flows`" in many.notes
+    assert "series" not in thalweg.run({"duration": 2, "warmup": 0.5, "link": [link], "flow": [{**flows, "count": 32}]}).notes
+
+
 def test_documents_belong_to_the_caller() -> None:
     result = thalweg.run("two-flows", set=SHORT)
     result.document["runs"].clear()

@@ -343,6 +343,14 @@ fn run_request(
     let (document, series, _) = execution.run(console)?;
     let results = execution.results.take().map(Mutex::into_inner);
     let results = results.map(|results| results.unwrap_or_else(PoisonError::into_inner));
+    let measure = &loaded.spec().measure;
+    let flows = results.iter().flatten().map(|result| result.flows.len()).max().unwrap_or(0);
+    if measure.interval.is_some() && flows > measure.flows as usize {
+        let recorded = measure.flows;
+        console.inform(&format!(
+            "note: series are of {recorded} of {flows} flows; `measure.flows` is their number"
+        ));
+    }
     if !document.complete {
         return Err(Error::Failed("interrupted".to_owned()));
     }
