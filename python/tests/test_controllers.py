@@ -107,7 +107,7 @@ def test_class_names_may_begin_with_an_underscore() -> None:
     class _Hidden_Aimd(Aimd):
         pass
 
-    compared = thalweg.compare({**PATH, "duration": "1 s"}, [_Hidden_Aimd])
+    compared = thalweg.compare("two-flows", [_Hidden_Aimd], set={"duration": "6 s"})
     assert compared.document["schemes"][0]["scheme"] == "hidden-aimd"
 
 

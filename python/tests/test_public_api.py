@@ -212,7 +212,7 @@ def test_catalogs_are_listed(tmp_path: Path) -> None:
     assert {name for name in flows.columns if name.endswith(("_bps", "_packets")) or "." in name} <= {name for of, name in named if of == "flow"}
     assert flows[named["flow", "limits.congestion_window"]["name"]] == flows["limits.congestion_window"]
     for scenario in ("two-flows", "video-call", "soft-acknowledgement", "slow-reader"):
-        result = thalweg.run(scenario, set={"duration": "6 s"})
+        result = thalweg.run(scenario, set={"duration": "6 s", "warmup": "1 s"})
         tables = {"flow": result.flows, "group": result.groups, "network": result.totals, "link": result.links, "size class": result.transfers}
         for subject, table in tables.items():
             others = {"seed", "fingerprint", "flow", "flows", "group", "scheme", "link", "from", "to", "bottleneck", "wanted_more"}
