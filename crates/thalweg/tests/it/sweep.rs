@@ -280,7 +280,7 @@ fn runs_end_when_the_interval_is_narrow_enough() {
 
 #[test]
 fn factors_that_change_nothing_are_named() {
-    let text = "scenario = \"two-flows\"\nset = [\"duration=2 s\"]\nschemes = [\"cubic\", \"vegas\"]\n[grid]\n\
+    let text = "scenario = \"two-flows\"\nset = [\"duration=2 s\", \"warmup=500 ms\"]\nschemes = [\"cubic\", \"vegas\"]\n[grid]\n\
                 link.left-right.rate = [\"5 Mbit/s\", \"10 Mbit/s\"]\ndefaults.link.delay = [\"1 ms\", \"50 ms\"]\n";
     let folder = temporary_path("sweep-no-effect", text);
     let said = errors(&sweep(&folder, &["s.toml"]));
