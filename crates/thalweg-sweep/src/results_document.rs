@@ -3,7 +3,7 @@
 use crate::factor_importance::{Classes, explained_variance_share};
 use crate::run_store::Store;
 use crate::sweep_execution::{Budget, PointResult, Sweep};
-use crate::sweep_points::{Factor, Plan};
+use crate::sweep_points::{Factor, Plan, ShardState};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -51,17 +51,6 @@ pub struct Document {
     pub failed: Vec<FailedPoint>,
     /// Share of the variance over points that each factor explains alone, by metric of the network.
     pub importance: BTreeMap<&'static str, Importance>,
-}
-
-/// One of the shards of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShardState {
-    /// Number, from 1.
-    pub number: u32,
-    /// Number of all shards.
-    pub count: u32,
-    /// True if each of its points has all of its runs, or failed.
-    pub complete: bool,
 }
 
 /// Varied key with its values.
@@ -324,7 +313,7 @@ impl Document {
             file: file.to_string_lossy().into_owned(),
             scenario: sweep.file.scenario.text.clone(),
             complete: complete && is_whole,
-            shard: (!is_whole).then_some(ShardState { number: shard + 1, count: shards, complete }),
+            shard: ShardState::of(sweep.shard, complete),
             unlike_defaults: sweep.differing_defaults(),
             compared: sweep.compared.clone(),
             factors: factors.collect(),
@@ -355,14 +344,10 @@ impl Document {
         let runs: usize = self.points.iter().map(|point| point.seeds.len()).sum();
         let of = |count: usize, one| format_count(count as u64, one);
         text.push_str(&style.folded(&format!("\n{}, {}\n", of(self.points.len(), "point"), of(runs, "run"))));
-        match self.shard {
-            Some(ShardState { number, count, complete: true }) => text.push_str(&style.folded(&format!(
-                "Shard {number} of {count} is complete; the same call without a shard joins all and makes the tables\n"
-            ))),
-            _ if !self.complete => {
-                text.push_str("PARTIAL: points are missing; repeat the call to continue\n");
-            }
-            _ => {}
+        match self.shard.and_then(ShardState::completion) {
+            Some(completion) => text.push_str(&style.folded(&completion)),
+            None if self.complete => {}
+            None => text.push_str("PARTIAL: points are missing; repeat the call to continue\n"),
         }
         if !self.compared.is_empty() {
             let names = join_quoted(&self.compared);

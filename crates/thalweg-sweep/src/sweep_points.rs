@@ -76,6 +76,32 @@ impl Factor {
 /// Level index of each factor.
 pub type Point = Vec<u32>;
 
+/// One of the shards of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardState {
+    /// Number, from 1.
+    pub number: u32,
+    /// Number of all shards.
+    pub count: u32,
+    /// True if each of its points has all of its runs, or failed.
+    pub complete: bool,
+}
+
+impl ShardState {
+    /// Returns the state of a shard, by its index and the number of all; `None` for the whole sweep.
+    pub fn of((index, count): (u32, u32), complete: bool) -> Option<Self> {
+        (count > 1).then_some(Self { number: index + 1, count, complete })
+    }
+
+    /// Returns a line that tells how to join the shards; `None` before this one is complete.
+    pub fn completion(self) -> Option<String> {
+        let Self { number, count, complete } = self;
+        complete.then(|| {
+            format!("Shard {number} of {count} is complete; the same call without a shard joins all and makes the tables\n")
+        })
+    }
+}
+
 /// All points of a sweep.
 #[derive(Clone, Debug)]
 pub struct Plan {
