@@ -129,6 +129,8 @@ WRONG: dict[str, tuple[Call, str]] = {
     "list of controllers": (lambda: ANY.run("dumbbell", controllers=[Mine]), "controllers is a dictionary"),
     "ecn of a controller": (lambda: ANY.run("dumbbell", controllers={"mine": Marked}), "Marked.ecn='ect1': it is one of None, 'classic' (ECT(0), RFC 3168)"),
     "ecn of a compared controller": (lambda: ANY.compare("dumbbell", [Marked]), "it is one of None, 'classic'"),
+    "name that begins with a hyphen": (lambda: ANY.run("dumbbell", controllers={"-mine": Mine}), "after the first, `-`, and '-mine' has not"),
+    "class without a name": (lambda: ANY.compare("dumbbell", [type("__", (Mine,), {})]), "and '' has not"),
     "per_packet of a controller": (lambda: ANY.run("dumbbell", controllers={"mine": Packets}), "Packets.per_packet='no': it is True or False"),
     "coroutine of a controller": (lambda: ANY.compare("dumbbell", [Later]), "Later.on_ack is a coroutine or a generator"),
     "generator of a controller": (lambda: ANY.bench(Lazy), "Lazy.on_loss is a coroutine or a generator"),
@@ -227,7 +229,16 @@ HINTS: dict[str, tuple[Call, str]] = {
 }
 
 
-WRONG |= HINTS
+TRUTH_VALUES: dict[str, tuple[Call, str]] = {
+    "truth value as probability": (lambda: ANY.models("mathis", p=True, rtt=0.05), "p=True: it is a value, and not True or False"),
+    "truth value as losses": (lambda: ANY.explore("adaptive-ack", losses=False), "losses=False: it is a value"),
+    "truth value as candidates": (lambda: ANY.hunt("cubic", "queue", candidates=True), "candidates=True: it is a value"),
+    "truth value as plan": (lambda: ANY.assess("cubic", pack=False), "pack=False: it is a value"),
+    "truth value as peer": (lambda: ANY.recv("inbox", trust=True), "trust=True: it is a value"),
+    "unknown option that is off": (lambda: ANY.explore("adaptive-ack", slow_readr=False), "`slow_readr`; did you mean `slow_reader`?"),
+}
+
+WRONG |= HINTS | TRUTH_VALUES
 
 
 @pytest.mark.parametrize("case", WRONG)

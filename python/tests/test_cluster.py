@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -185,6 +186,24 @@ def test_an_unreachable_address_is_reported(tmp_path: Path, monkeypatch: pytest.
         call = [COMMAND, "sweep", "s.toml", "--cluster", "tcp://127.0.0.1:1"]
         done = subprocess.run(call, capture_output=True, text=True, timeout=120, env={**os.environ, "THALWEG_PYTHON": python})
         assert done.returncode == 1 and words in done.stderr, done.stderr
+
+
+def test_a_controller_that_cannot_be_sent_is_named(tmp_path: Path) -> None:
+    class Sent(thalweg.Controller):
+        def on_ack(self, sample: thalweg.Sample) -> None:
+            pass
+
+        def on_loss(self, sample: thalweg.Sample) -> None:
+            pass
+
+    held = threading.Lock()
+
+    def locked() -> thalweg.Controller:
+        with held:
+            return Sent()
+
+    with pytest.raises(thalweg.RunError, match="the controller `locked` cannot be sent to workers.*lock"):
+        thalweg.sweep({**SWEEP, "schemes": [Sent, "locked"]}, tmp_path, controllers={"locked": locked}, key="1", cluster="127.0.0.1:1")
 
 
 def test_workers_make_only_what_is_a_batch_of_their_build() -> None:

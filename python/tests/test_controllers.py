@@ -9,9 +9,12 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 import thalweg
@@ -86,6 +89,26 @@ def test_each_flow_has_an_instance_sampled_per_round_trip_or_packet() -> None:
         else:
             # Twenty packets of 1.2 ms and acknowledgements: a round trip of 24.04 ms.
             assert 380 <= reported / 2 <= 420
+
+
+@pytest.mark.parametrize("name", ["window", "pacing_rate"])
+def test_decisions_are_numbers(name: str) -> None:
+    flow = Aimd()
+    for wrong in (True, False, numpy.True_, numpy.array(True), numpy.timedelta64(20, "s"), "20", [20], 20j):
+        with pytest.raises(TypeError, match=f"{name} is a number of"):
+            setattr(flow, name, wrong)
+    numbers: list[Any] = [20, 20.0, numpy.float32(20), numpy.float64(20), numpy.int64(20), numpy.array(20.0), Decimal(20), Fraction(20)]
+    for number in numbers:
+        setattr(flow, name, number)
+        assert getattr(flow, name) == 20
+
+
+def test_class_names_may_begin_with_an_underscore() -> None:
+    class _Hidden_Aimd(Aimd):
+        pass
+
+    compared = thalweg.compare("two-flows", [_Hidden_Aimd], set={"duration": "6 s"})
+    assert compared.document["schemes"][0]["scheme"] == "hidden-aimd"
 
 
 def test_samples_describe_the_path() -> None:

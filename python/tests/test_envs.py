@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +237,8 @@ def test_losses_are_those_of_classic_schemes() -> None:
     flow = {**PATH["flow"][0]}
     path = {**PATH, "flow": [flow], "link": [{**PATH["link"][0], "queue": "1000 pkt", "loss": 0.01}]}
     envs = VectorEnv(path, 1, set={"link.core.rate": "2 Mbit/s"})
-    compared = envs.baselines(["cubic", "newreno", "agent"], seed=7)
+    with pytest.warns(thalweg.ScenarioWarning, match="no agent sets the window of `flow`"):
+        compared = envs.baselines(["cubic", "newreno", "agent"], seed=7)
     assert len(compared) == 1
     assert compared.flows["compared"] == ["cubic", "newreno", "agent"]
     envs.reset(seed=7)
@@ -246,6 +249,41 @@ def test_losses_are_those_of_classic_schemes() -> None:
         lost, over = lost + infos["lost"][0], bool(truncations[0])
     left = compared.flows["lost_packets"][2]
     assert left > 3 and abs(lost - left) <= 2
+
+
+def test_baselines_of_flows_that_end_print_their_time() -> None:
+    flow = {**PATH["flow"][0], "workload": {"kind": "transfer", "size": "300 kB"}}
+    envs = VectorEnv({**PATH, "flow": [flow]}, 1)
+    for reps in (2, 3):
+        compared = envs.baselines(["cubic"], seed=1, reps=reps)
+        mean = sum(compared.flows["completion_s"]) / reps
+        assert f"{mean:9.3f} s  " in str(compared) and "Mbit/s" not in str(compared)
+
+
+def test_runs_without_an_agent_say_so(tmp_path: Path) -> None:
+    words = "no agent sets the window of `flow` outside of an environment"
+    short = {"duration": "2 s", "warmup": "500 ms"}
+    calls: list[Callable[[], Any]] = [
+        lambda: thalweg.run(PATH, set=short),
+        lambda: thalweg.compare(PATH, ["agent", "cubic"], set=short),
+        lambda: thalweg.sweep({"scenario": PATH, "set": short}, tmp_path / "plain"),
+        lambda: thalweg.sweep({"scenario": PATH, "set": short, "schemes": ["cubic", "agent"]}, tmp_path / "schemes"),
+        lambda: thalweg.sweep({"scenario": PATH, "set": short, "grid": {"flow.flow.scheme": ["cubic", "agent"]}}, tmp_path / "grid"),
+    ]
+    for call in calls:
+        with pytest.warns(thalweg.ScenarioWarning, match=words):
+            call()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Agents do not run here, or are not asked for.
+        thalweg.compare(PATH, ["cubic"], set=short)
+        thalweg.sweep({"scenario": PATH, "set": short, "schemes": ["cubic"]}, tmp_path / "none")
+        VectorEnv(PATH, 1).baselines(["cubic"], seed=1)
+    for scheme in ("agent", "agent:ecn=true"):
+        with pytest.raises(thalweg.UnknownNameError, match="no scheme `agent` outside of environments"):
+            thalweg.assess(scheme, tmp_path / "assessment")
+        with pytest.raises(thalweg.UnknownNameError, match="no scheme `agent` outside of environments"):
+            thalweg.hunt(scheme, "queue", tmp_path / "hunt")
 
 
 def test_baselines_meet_the_episodes_of_the_environment() -> None:
@@ -448,6 +486,8 @@ def test_errors_are_reported() -> None:
             VectorEnv(PATH, **wrong)
     with pytest.raises(thalweg.ScenarioError, match="did you mean `delay`"):
         VectorEnv(PATH, 2, vary={"link.core.dely": ["1 ms"]})
+    with pytest.raises(thalweg.ScenarioError, match="`seed` has no effect"):
+        VectorEnv(PATH, set={"seed": 5})
     envs = VectorEnv(PATH, 2)
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(numpy.zeros((2, 1)))

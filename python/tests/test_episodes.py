@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 import numpy
 import pytest
+from gymnasium.vector import AutoresetMode
 
 import thalweg
 import thalweg.envs
@@ -50,6 +51,73 @@ def test_after_a_failed_reset_there_is_no_episode(kind: type[Any], fault: str) -
     is_valid = True
     env.reset()
     env.step(ACTIONS[kind])
+
+
+@pytest.mark.parametrize("all_end", [False, True])
+def test_a_step_that_begins_no_successor_may_be_repeated(all_end: bool) -> None:
+    is_valid = True
+
+    def begun() -> VectorEnv:
+        sizes = iter(["20 kB", "20 kB" if all_end else "2 MB", *["20 kB"] * 9])
+        flow = {**PATH["flow"][0], "workload": {"kind": "transfer", "size": "50 kB"}}
+        vary = {"flow.1.workload.size": lambda rng: next(sizes), "link.core.rate": lambda rng: 20e6 if is_valid else -1}
+        envs = VectorEnv({**PATH, "flow": [flow]}, 2, vary=vary, autoreset_mode=AutoresetMode.SAME_STEP)
+        envs.reset(seed=1)
+        return envs
+
+    actions = numpy.zeros((2, 1))
+    envs, plain = begun(), begun()
+    expected, steps = plain.step(actions), 1
+    while not expected[2].any():
+        expected, steps = plain.step(actions), steps + 1
+    assert expected[2].tolist() == [True, all_end]
+    for _ in range(steps - 1):
+        envs.step(actions)
+    is_valid = False
+    for _ in range(2):
+        with pytest.raises(thalweg.ScenarioError, match="vary `link.core.rate`"):
+            envs.step(actions)
+    is_valid = True
+    # What ended is there, of the same step; other draws have begun the next episodes.
+    _, rewards, terminations, truncations, infos = envs.step(actions)
+    assert (rewards == expected[1]).all() and (terminations == expected[2]).all() and not truncations.any()
+    assert all((one is None) == (other is None) for one, other in zip(infos["final_obs"], expected[4]["final_obs"]))
+    assert (infos["final_obs"][0] == expected[4]["final_obs"][0]).all()
+    assert (infos["final_info"]["now"] == expected[4]["final_info"]["now"]).all() and infos["now"][0] < infos["final_info"]["now"][0]
+    if not all_end:
+        assert infos["now"][1] == expected[4]["now"][1]
+        for _ in range(3):
+            assert envs.step(actions)[4]["now"][1] == plain.step(actions)[4]["now"][1]
+
+
+def test_a_failed_reset_of_some_leaves_the_others() -> None:
+    is_valid = True
+    envs, plain = (
+        VectorEnv(PATH, 2, vary={"link.core.rate": lambda rng: 20e6 if is_valid else -1}, autoreset_mode=AutoresetMode.DISABLED) for _ in range(2)
+    )
+    actions = numpy.zeros((2, 1))
+    for env in (envs, plain):
+        env.reset(seed=1)
+        env.step(actions)
+    is_valid = False
+    with pytest.raises(thalweg.ScenarioError, match="vary `link.core.rate`"):
+        envs.reset(options={"reset_mask": numpy.array([True, False])})
+    with pytest.raises(gymnasium.error.ResetNeeded, match="reset_mask"):
+        envs.step(actions)
+    is_valid = True
+    _, infos = envs.reset(options={"reset_mask": numpy.array([True, False])})
+    assert infos["now"][0] < 0.05
+    assert envs.step(actions)[4]["now"][1] == plain.step(actions)[4]["now"][1]
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
+@pytest.mark.parametrize("kind", ACTIONS)
+def test_seeds_are_checked_by_the_package(kind: type[Any], seed: Any) -> None:
+    env = made(kind)
+    with pytest.raises(thalweg.ScenarioError, match="seed="):
+        env.reset(seed=seed)
+    first = env.reset(seed=5)[1]
+    assert str(env.reset(seed=numpy.int64(5))[1]) == str(first)
 
 
 def test_a_step_whose_new_episode_cannot_begin_advances_no_other() -> None:

@@ -81,6 +81,22 @@ def test_asyncio_runs_and_ends_runs() -> None:
     asyncio.run(asyncio.wait_for(both(), timeout=120))
 
 
+@pytest.mark.parametrize("turns", range(4))
+def test_asyncio_ends_runs_cancelled_in_any_turn(turns: int) -> None:
+    async def cancelled() -> None:
+        long = asyncio.create_task(thalweg.aio.run("dumbbell", set={"duration": "200 s"}))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        long.cancel()
+        # Another cancellation ends the waiting no sooner.
+        asyncio.get_running_loop().call_soon(long.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await long
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(cancelled())
+
+
 def test_asyncio_goes_on_while_bytes_move_and_ends_them(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"x" * 100_000)
     ticks = 0

@@ -86,6 +86,48 @@ def test_tables_are_taken_by_other_programs_without_a_copy() -> None:
         flows["x"]
 
 
+def test_empty_tables_have_their_columns() -> None:
+    with pytest.warns(thalweg.ScenarioWarning, match="no flows"):
+        empty = thalweg.compare({"duration": 2}, ["cubic", "vegas"])
+    some = thalweg.compare("dumbbell", ["cubic"], set=SHORT)
+    for name in ("groups", "transfers"):
+        nothing, full = getattr(empty, name), getattr(some, name)
+        assert len(nothing) == 0 and list(nothing) == [] and nothing["seed"] == nothing["group"] == nothing["completions"] == []
+        assert set(full.columns) <= set(nothing.columns) and nothing.to_pandas().shape == (0, len(nothing.columns))
+        types = {field.name: field.type for field in pyarrow.table(nothing).schema}
+        assert all(types[field.name] == field.type for field in pyarrow.table(full).schema if field.name in ("compared", "seed", "group", "scheme"))
+
+
+def test_numpy_numbers_and_arrays_are_arguments_by_their_types() -> None:
+    # Checked by mypy as well.
+    seed, one = numpy.int64(3), numpy.int64(1)
+    plain = thalweg.run("two-flows", seed=3, set=SHORT)
+    assert thalweg.run("two-flows", seed=seed, reps=one, jobs=one, set=SHORT).fingerprint == plain.fingerprint
+    compared = thalweg.compare("two-flows", numpy.array(["cubic", "vegas"]), seed=seed, reps=one, set=SHORT)
+    assert [of["scheme"] for of in compared.document["schemes"]] == ["cubic", "vegas"]
+
+
+def test_notes_tell_of_flows_without_series() -> None:
+    link = {"name": "core", "between": ["a", "b"], "rate": "10 Mbit/s", "delay": "5 ms", "queue": "1 bdp"}
+    flows = {"from": "a", "to": "b", "count": 40, "spread": "100 ms"}
+    many = thalweg.run({"duration": 2, "warmup": 0.5, "link": [link], "flow": [flows]})
+    assert len(set(many.series("window")["subject"])) == 32 and "series are of 32 of 40 flows; `measure.flows`" in many.notes
+    assert "series" not in thalweg.run({"duration": 2, "warmup": 0.5, "link": [link], "flow": [{**flows, "count": 32}]}).notes
+
+
+def test_documents_belong_to_the_caller() -> None:
+    result = thalweg.run("two-flows", set=SHORT)
+    result.document["runs"].clear()
+    assert len(result.totals) == len(result.fingerprints) == 1 and len(result.groups) == 2
+
+
+def test_pictures_that_cannot_be_written_are_errors_of_the_package(tmp_path: Path) -> None:
+    figure = thalweg.run("two-flows", set=SHORT).plot()
+    for name in ("none/plot.svg", "none/plot.png"):
+        with pytest.raises(thalweg.RunError, match="cannot write .*No such file"):
+            figure.save(tmp_path / name)
+
+
 def test_results_are_pickled_and_copied_completely() -> None:
     for result in (thalweg.compare("two-flows", ["cubic", "vegas"], set=SHORT), thalweg.run("dumbbell", set=SHORT)):
         for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), pickle.loads(pickle.dumps(copy.copy(result)))):
@@ -96,6 +138,12 @@ def test_results_are_pickled_and_copied_completely() -> None:
             for quantity in (None, "window"):
                 one, other = (pyarrow.table(of.series(quantity)) for of in (again, result))
                 assert one.to_pylist() == other.to_pylist() and one.schema.equals(other.schema)
+        cdf = result.plot("rtt-cdf").svg
+        assert copy.copy(result).plot("rtt-cdf").svg == cdf and copy.copy(copy.copy(result)).plot("rtt-cdf").svg == cdf
+        # The picture exists, and its name is known.
+        with pytest.raises(thalweg.ScenarioError, match="has only its first picture") as caught:
+            copy.deepcopy(result).plot("rtt-cdf")
+        assert not isinstance(caught.value, thalweg.UnknownNameError)
     table = pickle.loads(pickle.dumps(result.flows))
     assert list(table) == list(result.flows) and table["jitter_s"] == [None] * len(table)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -163,6 +211,13 @@ def test_catalogs_are_listed(tmp_path: Path) -> None:
     assert named["flow", "goodput_bps"]["unit"] == "bit/s" and "Payload delivered" in named["flow", "goodput_bps"]["about"]
     assert {name for name in flows.columns if name.endswith(("_bps", "_packets")) or "." in name} <= {name for of, name in named if of == "flow"}
     assert flows[named["flow", "limits.congestion_window"]["name"]] == flows["limits.congestion_window"]
+    for scenario in ("two-flows", "video-call", "soft-acknowledgement", "slow-reader"):
+        result = thalweg.run(scenario, set={"duration": "6 s", "warmup": "1 s"})
+        tables = {"flow": result.flows, "group": result.groups, "network": result.totals, "link": result.links, "size class": result.transfers}
+        for subject, table in tables.items():
+            others = {"seed", "fingerprint", "flow", "flows", "group", "scheme", "link", "from", "to", "bottleneck", "wanted_more"}
+            others |= {"from_bytes", "below_bytes"}
+            assert set(table.columns) - others <= {name for of, name in named if of == subject}, (scenario, subject)
     assert "left-right" in thalweg.validate("two-flows")
     with pytest.raises(thalweg.ScenarioError, match="did you mean `duration`"):
         thalweg.validate({"duraton": 1})
@@ -560,7 +615,12 @@ def test_analyses_are_dictionaries() -> None:
     study = thalweg.paper("gong92", experiments=["figure-14"], quick=True)
     assert study["paper"] == "gong92" and any(claim["verdict"] == "holds" for claim in study["claims"])
     found = thalweg.explore("adaptive-ack", window=2, losses=1)
-    assert found
+    assert found["complete"] and found["counterexample"] is None
+    assert thalweg.explore("adaptive-ack", window=2, losses=1, slow_reader=False) == found
+    violated = thalweg.explore("sscop", window=2, losses=0, delays=1, expiries=0)
+    assert "Desynchronised" in violated["counterexample"]["what"] and len(violated["counterexample"]["trace"]) > 1
+    with pytest.raises(thalweg.RunError, match="not all states were visited"):
+        thalweg.explore("adaptive-ack", memory=1)
 
 
 def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:

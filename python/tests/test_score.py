@@ -13,7 +13,7 @@ import pytest
 
 import thalweg
 from thalweg import Controller, Sample
-from thalweg._score import mean_and_interval
+from thalweg._score import _log_goodput, _log_speed, _totals, evaluate_controller, mean_and_interval
 
 ONE = {"plain": thalweg.BATTERY["broadband"]}
 
@@ -73,6 +73,99 @@ def test_the_interval_covers_groups_of_unequal_variance() -> None:
     normal = random.Random(1).gauss
     intervals = [mean_and_interval([[normal(0, 1), normal(0, 1)], *([[0, 0]] * 6)]) for _ in range(2000)]
     assert 0.93 < sum(abs(mean) <= half for mean, half in intervals) / 2000 < 0.97
+
+
+def test_a_part_has_the_results_of_the_candidates_flows() -> None:
+    lossy: dict[str, Any] = {**thalweg.BATTERY["lossy"], "duration": "4 s"}  # type: ignore[dict-item]
+    (flow,) = lossy["flow"]
+    mine = [{**flow, "name": "one", "count": 2}, {**flow, "name": "two"}]
+    udp = {"name": "cross", "from": "a", "to": "b", "scheme": "udp", "workload": {"kind": "cbr", "rate": "5 Mbit/s"}}
+    path = {**lossy, "flow": [*mine, udp]}
+    part = thalweg.score(Timid, {"x": path}, seed=1, reps=2).parts["x"]
+    compared = thalweg.compare(path, ["timid", "cubic"], flows=["one", "two"], seed=1, reps=2, controllers={"timid": Timid})
+    rows = [{key: row[key] for key in row} for row in compared.groups if row["group"] != "cross"]
+    sums: dict[tuple[str, int], dict[str, float]] = {}
+    for row in rows:
+        of = sums.setdefault((row["compared"], row["seed"]), {"goodput": 0, "delay": 0, "samples": 0})
+        of["goodput"] += row["goodput_bps"]
+        of["delay"] += row["delay_mean_s"] * row["delay_samples"]
+        of["samples"] += row["delay_samples"]
+    goodput = math.prod(sums["timid", seed]["goodput"] / sums["cubic", seed]["goodput"] for seed in (1, 2)) ** 0.5
+    delays = {key: of["delay"] / of["samples"] for key, of in sums.items()}
+    delay = math.prod(delays["timid", seed] / delays["cubic", seed] for seed in (1, 2)) ** 0.5
+    assert (part.goodput, part.delay, part.power) == pytest.approx((goodput, delay, goodput / delay))
+    retransmitted, sent = (sum(row[key] for row in rows if row["compared"] == "timid") for key in ("retransmissions", "sent_packets"))
+    assert part.retransmissions == pytest.approx(retransmitted / sent)
+    assert part.jain == pytest.approx(compared.document["compared"]["schemes"][0]["metrics"]["jain"]["mean"])
+    # The same numbers from the totals of the network, where there are no other flows.
+    alone = {**lossy, "flow": mine}
+    whole = thalweg.compare(alone, ["timid", "cubic"], seed=1, controllers={"timid": Timid}).document["schemes"]
+    names = {"one", "two"}
+    for of in whole:
+        run = of["runs"][0]
+        kept = {key: run["totals"][key] for key in ("goodput_bps", "delay_mean_s", "retransmissions", "sent_packets", "jain")}
+        found = _totals({**run, "groups": [*run["groups"], {"name": "other"}]}, names)
+        assert found.pop("groups") == run["groups"] and found == pytest.approx(kept)
+
+
+def test_a_path_without_the_candidate_is_refused() -> None:
+    with pytest.warns(thalweg.ScenarioWarning, match="no flows"), pytest.raises(thalweg.ScenarioError, match="no flow of the path `x`"):
+        thalweg.score(Aimd, {**ONE, "x": {}}, reps=1)
+
+
+def test_runs_in_which_the_reference_delivers_nothing_do_not_count() -> None:
+    plain: dict[str, Any] = {**ONE["plain"]}  # type: ignore[dict-item]
+    (flow,) = plain["flow"]
+    short = {**flow, "workload": {"kind": "transfer", "size": "10 kB"}}
+    with pytest.raises(thalweg.ScenarioError, match="`x` of the battery `cubic` delivers nothing between the warm-up and the end"):
+        thalweg.score(Aimd, {"x": {**plain, "flow": [short]}}, reps=1)
+
+    def compared(scenario: Any, first: int) -> dict[str, Any]:
+        def run(goodput: float) -> dict[str, Any]:
+            totals = {"goodput_bps": goodput, "delay_mean_s": 0.1 if goodput else None, "retransmissions": 0, "sent_packets": 1}
+            return {"groups": [{"name": "web", "scheme": "candidate"}], "flows": [], "totals": totals}
+
+        runs = {"candidate": [1e6, 2e6, 3e6], "cubic": [1e6, 0, 1e6]}
+        schemes = [{"scheme": name, "runs": [run(goodput) for goodput in of]} for name, of in runs.items()]
+        return {"duration_s": 10.0, "schemes": schemes}
+
+    with pytest.warns(thalweg.ScenarioWarning, match="in 1 of 3 runs: these do not count"):
+        score = evaluate_controller(compared, ONE, 1)
+    assert score.runs == 2 and score.value == pytest.approx(math.sqrt(3))
+
+
+def test_transfers_score_by_their_completion_times() -> None:
+    plain: dict[str, Any] = {**ONE["plain"], "warmup": 0}  # type: ignore[dict-item]
+    (flow,) = plain["flow"]
+    transfer = {**flow, "name": "file", "workload": {"kind": "transfer", "size": "500 kB"}}
+    path = {**plain, "flow": [transfer]}
+    part = thalweg.score(Timid, {"x": path}, seed=1).parts["x"]
+    compared = thalweg.compare(path, ["timid", "cubic"], seed=1, reps=2, controllers={"timid": Timid}).groups
+    times = [{row["seed"]: row["completion_mean_s"] for row in compared if row["compared"] == scheme} for scheme in ("cubic", "timid")]
+    # The goodput over the duration is the same.
+    assert part.goodput == pytest.approx(math.prod(times[0][seed] / times[1][seed] for seed in (1, 2)) ** 0.5) and part.goodput < 0.2
+    assert thalweg.score(Timid, {"x": path}, seed=1).value < 1
+    # The other flow counts as much as the transfers.
+    mixed = thalweg.score(Timid, {"x": {**plain, "flow": [transfer, {**flow, "name": "bulk"}]}}, seed=1).parts["x"]
+    assert 0.05 < mixed.goodput < 0.5
+
+
+def test_unfinished_transfers_are_no_gain() -> None:
+    def group(completions: int, unfinished: int, mean: float | None, goodput: float = 1e6) -> dict[str, Any]:
+        return {"completions": completions, "unfinished": unfinished, "completion_mean_s": mean, "goodput_bps": goodput}
+
+    half = math.log(0.5)
+    assert _log_speed(group(4, 0, 2.0), group(4, 0, 1.0), 10) == pytest.approx(half)
+    assert _log_speed(group(2, 2, 1.0), group(4, 0, 1.0), 10) == pytest.approx(half)
+    # One that finishes more gains by its times alone.
+    assert _log_speed(group(4, 0, 1.0), group(2, 2, 1.0), 10) == 0
+    # Nothing finished takes at least the duration; with neither, goodput decides.
+    assert _log_speed(group(0, 4, None), group(4, 0, 5.0), 10) == pytest.approx(half)
+    assert _log_speed(group(4, 0, 5.0), group(0, 4, None), 10) == pytest.approx(-half)
+    assert _log_speed(group(0, 4, None, 1e6), group(0, 4, None, 2e6), 10) == pytest.approx(half)
+    bulk, fast = group(0, 0, None, 1e6), group(1, 0, 1.0)
+    one, other = ({"groups": of, "goodput_bps": 5e6} for of in ([fast, bulk], [group(1, 0, 0.5), {**bulk, "goodput_bps": 4e6}]))
+    assert _log_goodput(one, other, 10) == pytest.approx((half + 2 * half) / 2) and _log_goodput(other, other, 10) == 0
 
 
 def peek_at_frames() -> object:
@@ -146,6 +239,16 @@ def test_a_candidate_that_never_returns_is_interrupted() -> None:
         thalweg.score(Stuck, ONE, limit=0.5)
     assert time.monotonic() - begun < 30
     assert thalweg.score(Aimd, ONE).runs == 2
+
+
+def test_the_time_of_the_reference_does_not_count() -> None:
+    plain: dict[str, Any] = {**ONE["plain"]}  # type: ignore[dict-item]
+    fast = {**plain, "duration": "30 s", "link": [{**plain["link"][0], "rate": "500 Mbit/s"}]}
+    started = time.monotonic()
+    thalweg.run(fast)
+    # The candidate sends two packets a round trip.
+    limit = (time.monotonic() - started) / 4
+    assert thalweg.score(Timid, {"fast": fast}, reps=1, limit=limit).value < 0.1
 
 
 def test_what_is_no_candidate_may_go_on() -> None:

@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import threading
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,12 +120,90 @@ def test_a_number_beside_texts_has_their_kind_of_unit() -> None:
 def test_a_shard_names_the_call_that_joins() -> None:
     sweep = {"scenario": PATH, "grid": {"link.core.rate": [5e6, 1e7]}}
     shard = thalweg.sweep(sweep, "out", shard=(1, 2))
+    assert "PARTIAL" not in str(shard) and "Shard 1 of 2 is complete; the same call without a shard joins all" in " ".join(str(shard).split())
     parts = (lambda: shard.points, lambda: shard.failed, lambda: shard.importance, lambda: shard.means, lambda: shard.plot())
-    for part in (*parts, lambda: thalweg.open_sweep("out")):
+    # Those of the folder are of all shards or of none.
+    stored = (lambda: shard.flows, lambda: shard.links, lambda: shard.report)
+    assert not Path("out/flows.parquet").exists() and not Path("out/links.parquet").exists()
+    for part in (*parts, *stored, lambda: thalweg.open_sweep("out")):
         with pytest.raises(thalweg.Error, match="the same call of `thalweg.sweep` without `shard` joins them"):
             part()
     thalweg.sweep(sweep, "out", shard=(2, 2))
-    assert len(thalweg.sweep(sweep, "out").points) == len(thalweg.open_sweep("out").points) == 2
+    with pytest.raises(thalweg.ScenarioError, match="report: the page in the folder is of all shards"):
+        thalweg.sweep(sweep, "out", shard=(2, 2), report=True)
+    whole = thalweg.sweep(sweep, "out")
+    assert len(whole.points) == len(thalweg.open_sweep("out").points) == whole.flows.to_arrow().num_rows == 2
+    # The only shard is the whole.
+    only = thalweg.sweep(sweep, "only", shard=(1, 1), report=True)
+    assert only.points == whole.points and only.report.path.exists() and only.flows.to_arrow().equals(whole.flows.to_arrow())
+
+
+def test_tables_are_of_their_results() -> None:
+    rates = {"scenario": PATH, "grid": {"link.core.rate": [5e6, 1e7]}}
+    delays = {"scenario": PATH, "grid": {"link.core.delay": ["5 ms", "9 ms"]}}
+    first = thalweg.sweep(rates, "out", report=True)
+    reopened = thalweg.open_sweep("out")
+    rows, kept = first.flows.to_arrow(), first.links
+    # The same results again.
+    thalweg.sweep(rates, "out")
+    assert first.flows.to_arrow().equals(rows) and reopened.flows.to_arrow().equals(rows)
+    second = thalweg.sweep(delays, "out")
+    parts: list[Callable[[], Any]] = [
+        lambda: first.flows.to_pandas(), kept.to_arrow, lambda: os.fspath(first.flows), lambda: first.report, lambda: reopened.links.to_arrow(),
+    ]
+    for part in parts:
+        with pytest.raises(thalweg.RunError, match="has the results of a later call"):
+            part()
+    assert first.means["link.core.rate"] == [5e6, 1e7] and set(second.flows.to_pandas()["link.core.delay_s"]) == {0.005, 0.009}
+    # A shard leaves the tables as they are.
+    thalweg.sweep(rates, "out", shard=(1, 2))
+    assert second.flows.to_arrow().num_rows == 2
+
+
+def test_two_sweeps_do_not_share_a_folder_at_a_time() -> None:
+    sweeps = [{"scenario": PATH, "grid": {"link.core.rate": [rate * 1e6, (rate + 1) * 1e6]}} for rate in (4, 8)]
+    found: list[tuple[dict[str, Any], thalweg.SweepResult]] = []
+    refused: list[str] = []
+
+    def sweep(of: dict[str, Any]) -> None:
+        for _ in range(8):
+            try:
+                found.append((of, thalweg.sweep(of, "out")))
+            except thalweg.RunError as why:
+                refused.append(str(why))
+
+    threads = [threading.Thread(target=sweep, args=(of,)) for of in sweeps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) + len(refused) == 16 and found
+    for of, done in found:
+        assert done.means["link.core.rate"] == of["grid"]["link.core.rate"]
+    assert all("another call is writing into `out`" in why for why in refused)
+
+
+def test_a_factor_without_effect_is_named() -> None:
+    with pytest.warns(thalweg.ScenarioWarning, match="`flow.web.scheme` changes nothing"):
+        thalweg.sweep({"scenario": PATH, "schemes": ["cubic", "vegas"], "grid": {"flow.web.scheme": ["newreno", "bbr"]}}, "replaced")
+    with pytest.warns(thalweg.ScenarioWarning, match="`defaults.link.delay` changes nothing"):
+        thalweg.sweep({"scenario": PATH, "grid": {"defaults.link.delay": ["1 ms", "9 ms"], "link.core.rate": [5e6, 1e7]}}, "default")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Points of one value, and of values that change together, are no evidence.
+        thalweg.sweep({"scenario": PATH, "schemes": ["cubic"], "grid": {"link.core.rate": [5e6, 1e7]}}, "rates")
+        together = [{"link.core.rate": 5e6, "link.core.delay": "5 ms"}, {"link.core.rate": 1e7, "link.core.delay": "6 ms"}]
+        thalweg.sweep({"scenario": PATH, "list": together}, "list")
+
+
+def test_equal_runs_of_a_sweep_are_named() -> None:
+    with pytest.warns(thalweg.ScenarioWarning, match="^nothing in this scenario is random: 2 runs give the same result"):
+        thalweg.sweep({"scenario": PATH, "reps": 2, "grid": {"link.core.rate": [5e6, 1e7]}}, "equal")
+    with pytest.warns(thalweg.ScenarioWarning, match="^at some points nothing in this scenario is random"):
+        thalweg.sweep({"scenario": PATH, "reps": 2, "grid": {"link.core.loss": [0.0, 0.01]}}, "some")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        thalweg.sweep({"scenario": PATH, "reps": 2, "grid": {"link.core.loss": [0.005, 0.01]}}, "random")
 
 
 def test_a_plot_has_two_factors_and_its_files_any_working_directory() -> None:

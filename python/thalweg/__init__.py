@@ -24,11 +24,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from . import _arguments as arguments
 from . import _thalweg
 from ._catalog import Catalog
+from ._controllers import Factory, check_class
 from ._errors import Error, RunError, ScenarioError, ScenarioWarning, TimeLimitError, UnknownNameError, error_from_messages, issue_warnings, warn_of
 from ._origins import code_of_package, modules_of_user
 from ._progress import progress_shown, show_progress
@@ -101,55 +102,22 @@ def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Contro
         arguments.mapping("controllers", controllers, "names and classes")
     factories = dict(controllers or {})
     for name, make in factories.items():
-        if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
-            raise ScenarioError(f"a controller's name has small letters, digits and `-`, and {name!r} has not")
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+            raise ScenarioError(f"a controller's name has small letters, digits and, after the first, `-`, and {name!r} has not")
         if isinstance(make, type) and not issubclass(make, Controller):
             raise ScenarioError(f"the class `{make.__qualname__}` does not derive from `thalweg.Controller`")
         if not callable(make):
             kind = type(make).__name__
             raise ScenarioError(f"the controller `{name}` must be a class or a factory of instances, not of type {kind}")
         if isinstance(make, type):
-            _check_class(make)
+            check_class(make)
         elif inspect.iscoroutinefunction(make) or inspect.isgeneratorfunction(make):
             raise ScenarioError(f"the factory of the controller `{name}` is a coroutine or a generator: a factory returns an instance")
-        elif not isinstance(make, _Factory):
-            factories[name] = _Factory(make)
+        elif not isinstance(make, Factory):
+            factories[name] = Factory(make)
         if name in _known_schemes():
             raise ScenarioError(f"there is a scheme `{name}` already; choose another name for the controller")
     return factories
-
-
-class _Factory:
-    """A factory whose instances are checked as classes are."""
-
-    def __init__(self, make: Callable[[], Controller]) -> None:
-        self._make = make
-        self._checked: set[type] = set()
-
-    def __call__(self) -> Controller:
-        made = self._make()
-        if type(made) not in self._checked:
-            _check_class(type(made))
-            self._checked.add(type(made))
-        return made
-
-
-def _check_class(of: type) -> None:
-    """Checks the attributes of a controller class. A property has its value in instances."""
-    ecn, per_packet = getattr(of, "ecn", None), getattr(of, "per_packet", False)
-    if not hasattr(type(ecn), "__get__"):
-        arguments.choice(f"{of.__qualname__}.ecn", ecn, arguments.ECN)
-    if not hasattr(type(per_packet), "__get__"):
-        arguments.truth(f"{of.__qualname__}.per_packet", per_packet)
-    for name in ("window", "pacing_rate", "rng"):
-        # Senders read the base class's attribute: an attribute of the subclass would conceal it.
-        if issubclass(of, Controller) and getattr(of, name) is not getattr(Controller, name):
-            advice = "the package creates it" if name == "rng" else f"set `self.{name}` in `__init__` or in a method"
-            raise ScenarioError(f"the class `{of.__qualname__}` defines `{name}`, so flows would not see it: {advice}")
-    for name in ("on_ack", "on_loss", "on_undo"):
-        method = getattr(of, name, None)
-        if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
-            raise ScenarioError(f"{of.__qualname__}.{name} is a coroutine or a generator, whose content would not run: write it with a plain `def`")
 
 
 @functools.cache
@@ -206,15 +174,15 @@ def _with_names(of: Any, factories: dict[str, Callable[[], Controller]]) -> Any:
 
 def _run_schemes(
     scenario: Scenario,
-    schemes: Sequence[str | type[Controller]],
-    seed: int | None,
+    schemes: Iterable[str | type[Controller]],
+    seed: SupportsIndex | None,
     set: Mapping[str, Any] | Sequence[str] | None,
-    reps: int,
-    jobs: int | None,
+    reps: SupportsIndex,
+    jobs: SupportsIndex | None,
     controllers: Controllers | None,
     is_candidate: bool = False,
     limit: float | None = None,
-    flows: Sequence[str] = (),
+    flows: Iterable[str] = (),
 ) -> Result:
     factories = _factories(controllers)
     names = [_named(scheme, factories) for scheme in schemes]
@@ -235,10 +203,10 @@ def _run_schemes(
 def run(
     scenario: Scenario,
     *,
-    seed: int | None = None,
+    seed: SupportsIndex | None = None,
     set: Mapping[str, Any] | Sequence[str] | None = None,
-    reps: int = 1,
-    jobs: int | None = None,
+    reps: SupportsIndex = 1,
+    jobs: SupportsIndex | None = None,
     controllers: Controllers | None = None,
 ) -> Result:
     """Runs a scenario: a file, the name of a built-in one, or a dictionary. `reps` is the number of replications, with consecutive seeds.
@@ -248,13 +216,13 @@ def run(
 
 def compare(
     scenario: Scenario,
-    schemes: Sequence[str | type[Controller]],
+    schemes: Iterable[str | type[Controller]],
     *,
-    flows: Sequence[str] = (),
-    seed: int | None = None,
+    flows: Iterable[str] = (),
+    seed: SupportsIndex | None = None,
     set: Mapping[str, Any] | Sequence[str] | None = None,
-    reps: int = 1,
-    jobs: int | None = None,
+    reps: SupportsIndex = 1,
+    jobs: SupportsIndex | None = None,
     controllers: Controllers | None = None,
 ) -> Result:
     """Runs a scenario with each of several schemes, with the same traffic and losses. Schemes may be classes that derive from
@@ -273,10 +241,18 @@ def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], C
         return arguments.unicode(scheme)
     if not isinstance(scheme, type):
         raise ScenarioError(f"a scheme is a name or a class, and not of type {type(scheme).__name__}: name others in controllers")
-    name = scheme.__name__.lower().replace("_", "-")
+    name = scheme.__name__.lower().strip("_").replace("_", "-")
     if controllers.get(name, scheme) is not scheme:
         raise ScenarioError(f"there are two controllers of the name `{name}`: name them in controllers")
     controllers |= _factories({name: scheme})
+    return name
+
+
+def _named_alone(scheme: str | type[Controller], controllers: dict[str, Callable[[], Controller]]) -> str:
+    """Returns the name of a scheme that runs without a scenario of the caller's, in which no agent can control it."""
+    name = _named(scheme, controllers)
+    if name.partition(":")[0] == "agent":
+        raise UnknownNameError("there is no scheme `agent` outside of environments: `thalweg.envs.controller` makes a controller of a policy")
     return name
 
 
@@ -302,9 +278,9 @@ def score(
     battery: Mapping[str, Scenario] = BATTERY,
     *,
     reference: str = "cubic",
-    seed: int | None = None,
-    reps: int = 2,
-    jobs: int | None = None,
+    seed: SupportsIndex | None = None,
+    reps: SupportsIndex = 2,
+    jobs: SupportsIndex | None = None,
     limit: float = 60.0,
 ) -> Score:
     """Scores a controller on each scenario of a battery, relative to a reference with the same traffic and losses. The controller may use
@@ -315,22 +291,26 @@ def score(
     if not arguments.mapping("battery", battery, "names and scenarios"):
         raise ScenarioError("a battery has at least one scenario")
 
+    factories = {"candidate": controller}
+
     def compared(scenario: Scenario, first: int) -> dict[str, Any]:
-        schemes, factories = ["candidate", reference], {"candidate": controller}
         try:
-            return _run_schemes(scenario, schemes, first, None, reps, jobs, factories, is_candidate=True, limit=limit).document
+            document = _run_schemes(scenario, ["candidate"], first, None, reps, jobs, factories, is_candidate=True, limit=limit).document
         except TimeoutError as late:
             raise TimeLimitError(f"the controller took longer than limit={limit} seconds") from late
+        # Its time does not count.
+        other = _run_schemes(scenario, [reference], first, None, reps, jobs, None).document
+        return {**document, "schemes": [*document["schemes"], *other["schemes"]]}
 
-    return evaluate_controller(compared, battery, seed)
+    return evaluate_controller(compared, battery, None if seed is None else arguments.integer("seed", seed, 0, 2**64 - 1))
 
 
 def sweep(
     file: Scenario,
     out: str | os.PathLike[str] | None = None,
     *,
-    jobs: int | None = None,
-    shard: tuple[int, int] | None = None,
+    jobs: SupportsIndex | None = None,
+    shard: tuple[SupportsIndex, SupportsIndex] | None = None,
     report: bool = False,
     controllers: Controllers | None = None,
     key: str | None = None,
@@ -353,6 +333,9 @@ def sweep(
     if part is not None:
         every = arguments.integer("shard[1]", part[1], 1, 2**32 - 1)
         part = [arguments.integer("shard[0]", part[0], 1, every), every]
+        if every == 1:
+            # The only shard is the whole sweep.
+            shard = None
     with tempfile.TemporaryDirectory(prefix="thalweg-") as place:
         if isinstance(file, Mapping):
             if out is None:
@@ -496,7 +479,7 @@ def _engine(cluster: Any, controllers: Controllers, place: Path) -> Iterator[tup
 
 
 class Verdict(dict[str, Any]):
-    """Document of an assessment or a hunt."""
+    """Document of an assessment, a hunt or an exploration."""
 
     cause: BaseException | None = None
     """Exception of a controller that made runs fail, if one was raised in this call."""
@@ -520,7 +503,7 @@ def assess(
     sections = arguments.texts("only", only, "7.2")
     if sections:
         words.append(f"--only={','.join(sections)}")
-    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories, key)
+    return _verdict_of([*words, *_after_options([_named_alone(scheme, factories)])], factories, key)
 
 
 def hunt(
@@ -542,17 +525,19 @@ def hunt(
     named = arguments.texts("kinds", kinds, "rates")
     if named:
         words.append(f"--with={','.join(named)}")
-    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories, key)
+    return _verdict_of([*words, *_after_options([_named_alone(scheme, factories)])], factories, key)
 
 
-def _verdict_of(words: Sequence[str], controllers: Controllers, key: str | None) -> Verdict:
-    """Returns the document of a command whose exit code 1 is a result, such as a failed claim."""
+def _verdict_of(
+    words: Sequence[str], controllers: Controllers, key: str | None, is_result: Callable[[dict[str, Any]], object] = bool
+) -> Verdict:
+    """Returns the document of a command whose exit code 1 is a result, such as a failed claim, if the document decides so."""
     stamp = _stamp(controllers, key)
     code, printed, messages, cause = _call_command(words, controllers, stamp)
-    if code == 2 or not printed:
+    answer = Verdict(json.loads(printed) if printed else {})
+    if code == 2 or not answer or code != 0 and not is_result(answer):
         _fail(code or 1, messages, cause)
     issue_warnings(messages)
-    answer = Verdict(json.loads(printed))
     answer.cause = cause
     _put_calls(answer, controllers)
     return answer
@@ -570,7 +555,7 @@ def bench(
     factories = _factories(controllers)
     words = ["bench"] if server is None else ["bench", "client"]
     named = [] if server is None else [arguments.text("server", server, "text, such as \"HOST\" or \"HOST:PORT\"")]
-    return _json([*words, f"--scheme={_named(scheme, factories)}", *_options(words, options)], named, factories)
+    return _json([*words, f"--scheme={_named_alone(scheme, factories)}", *_options(words, options)], named, factories)
 
 
 def send(
@@ -585,7 +570,7 @@ def send(
     factories = _factories(controllers)
     files = [arguments.path("paths", path) for path in arguments.items("paths", paths, "data", least=1)]
     host = arguments.text("receiver", receiver, "text, such as \"HOST\" or \"HOST:PORT\"")
-    return _json(["send", f"--scheme={_named(scheme, factories)}", *_options(["send"], options)], [*files, host], factories)
+    return _json(["send", f"--scheme={_named_alone(scheme, factories)}", *_options(["send"], options)], [*files, host], factories)
 
 
 def recv(
@@ -648,8 +633,10 @@ def paper(
 
 
 def explore(protocol: str, **options: int | float | str | bool) -> dict[str, Any]:
-    """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`."""
-    return _json(["explore", _command(protocol), *_options(["explore"], options)])
+    """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`. A violation is no error here: it
+    is under `counterexample` of the returned value, with the events that lead to it; otherwise that is None."""
+    words = ["explore", _command(protocol), *_options(["explore"], options), "--json", "--quiet"]
+    return _verdict_of(words, {}, None, lambda document: document["counterexample"])
 
 
 def infer(recording: str | os.PathLike[str], **options: int | float | str | bool) -> dict[str, Any]:
@@ -683,7 +670,11 @@ def _options(command: Sequence[str], options: Mapping[str, int | float | str | b
         option = name.replace("_", "-")
         arguments.option(name, value)
         if isinstance(value, bool):
-            words += [f"--{option}"] if value else []
+            needs_value = _thalweg.option_needs_value(command, option)
+            if needs_value:
+                raise ScenarioError(f"{name}={value}: it is a value, and not True or False")
+            # The command names options that it does not have.
+            words += [f"--{option}"] if value or needs_value is None else []
             continue
         # A value may begin with `-`.
         words.append(f"--{option}={_number(command, option, value) if arguments.is_number(value) else value}")

@@ -358,6 +358,12 @@ def _pickled(controllers: _Controllers, modules: Collection[ModuleType]) -> byte
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
     try:
+        for name, make in controllers:
+            try:
+                cloudpickle.dumps(make)
+            except Exception as why:
+                raise GoneError(f"the controller `{name}` cannot be sent to workers, as it cannot be pickled: {why}") from why
+        # Together, as they may share objects.
         pickled: bytes = cloudpickle.dumps(list(controllers))
     finally:
         for module in modules:

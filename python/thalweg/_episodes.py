@@ -1,7 +1,7 @@
 """Seeds and varied keys of the episodes of environments."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy
 
@@ -12,7 +12,7 @@ from ._toml import toml_changes
 Vary: TypeAlias = Mapping[str, Sequence[Any] | Callable[[numpy.random.Generator], Any]]
 
 
-def generators(seed: int | None, count: int) -> list[numpy.random.Generator]:
+def generators(seed: SupportsIndex | None, count: int) -> list[numpy.random.Generator]:
     """Returns independent generators for `count` environments, for any seeds."""
     checked_seed = None if seed is None else arguments.integer("seed", seed, 0, 2**128)
     return [numpy.random.default_rng(of) for of in numpy.random.SeedSequence(checked_seed).spawn(count)]

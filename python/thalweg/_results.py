@@ -89,11 +89,12 @@ def _table(parts: Sequence[tuple[str, str, Sequence[Any]]], missing: list[str]) 
     return table
 
 
-def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Creates a table of dictionaries: counts are integers, everything else is a number, a text or a boolean."""
+def _of_rows(rows: Sequence[Mapping[str, Any]], is_empty: bool = False) -> Table:
+    """Creates a table of dictionaries: counts are integers, everything else is a number, a text or a boolean. An empty one has the columns
+    of these rows."""
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    return Table(_thalweg.Table.of([(name, *_typed(name, cells)) for name, cells in columns.items()]))
+    columns = {name: _typed(name, [row.get(name) for row in rows]) for name in names}
+    return Table(_thalweg.Table.of([(name, kind, [] if is_empty else cells) for name, (kind, cells) in columns.items()]))
 
 
 def join_tables(name: str, tables: Sequence[Table]) -> Table:
@@ -133,7 +134,7 @@ class _Copy:
 
     def figure(self, plots: Sequence[str] | None = None, time: tuple[float, float] | None = None) -> str:
         if plots is not None or time is not None:
-            raise ScenarioError("a result that was pickled has only its first picture: choose plots and a time before")
+            raise ScenarioError("a result that was pickled or deeply copied has only its first picture: choose plots and a time before")
         return self._texts[2]
 
     def scenario(self) -> str:
@@ -172,12 +173,13 @@ class Figure:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the picture, as SVG or, where the file's name ends in `.png`, as PNG."""
         kind = Path(arguments.path("path", path)).suffix.lower()
-        if kind == ".png":
-            Path(path).write_bytes(_thalweg.png(self.svg))
-        elif kind == ".svg":
-            Path(path).write_text(self.svg, encoding="utf-8")
-        else:
+        if kind not in (".png", ".svg"):
             raise ScenarioError(f"`{os.fspath(path)}`: pictures are .svg or .png")
+        content = _thalweg.png(self.svg) if kind == ".png" else self.svg.encode()
+        try:
+            Path(path).write_bytes(content)
+        except OSError as why:
+            raise RunError(f"cannot write `{os.fspath(path)}`: {why.strerror or why}") from why
 
 
 class Result:
@@ -189,9 +191,19 @@ class Result:
     def __reduce__(self) -> tuple[Any, ...]:
         return Result, (self._measured if isinstance(self._measured, _Copy) else _Copy(self._measured),)
 
+    def __copy__(self) -> "Result":
+        # Nothing changes the simulations, which pickling leaves out.
+        return Result(self._measured)
+
     @cached_property
     def document(self) -> dict[str, Any]:
         """Document, as printed by `--json`."""
+        document: dict[str, Any] = json.loads(self._measured.document())
+        return document
+
+    @cached_property
+    def _own_document(self) -> dict[str, Any]:
+        """The same, for the tables here: callers may change theirs."""
         document: dict[str, Any] = json.loads(self._measured.document())
         return document
 
@@ -207,15 +219,16 @@ class Result:
 
     def _runs(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Returns the runs, each with the columns that identify it."""
-        is_comparison = self.document["kind"] == "comparison"
-        for of in self.document["schemes"] if is_comparison else [self.document]:
+        is_comparison = self._own_document["kind"] == "comparison"
+        for of in self._own_document["schemes"] if is_comparison else [self._own_document]:
             for run in of["runs"]:
                 yield {**({"compared": of["scheme"]} if is_comparison else {}), "seed": run["seed"]}, run
 
     @cached_property
     def groups(self) -> Table:
         """A row for each group of flows of each run."""
-        return _of_rows([{**known, **_plain(group, "name", "group")} for known, run in self._runs() for group in run["groups"]])
+        rows = [{**known, **_plain(group, "name", "group")} for known, run in self._runs() for group in run["groups"]]
+        return _of_rows(rows or [self._no_row("group", "scheme", "flows", of="group")], is_empty=not rows)
 
     @cached_property
     def totals(self) -> Table:
@@ -225,12 +238,20 @@ class Result:
     @cached_property
     def transfers(self) -> Table:
         """A row for each group with transfers of each run, by size class: number of completed transfers and completion times."""
-        return _of_rows([
+        rows = [
             {**known, "group": group["name"], **_plain(size)}
             for known, run in self._runs()
             for group in run["groups"]
             for size in group.get("sizes") or []
-        ])
+        ]
+        return _of_rows(rows or [self._no_row("group", "from_bytes", "below_bytes", of="size class")], is_empty=not rows)
+
+    def _no_row(self, *names: str, of: str) -> dict[str, Any]:
+        """Returns the columns of an empty table, with values of their types."""
+        compared = ["compared"] if self._own_document["kind"] == "comparison" else []
+        metrics = [name for name, _, _, subject in _thalweg.listed()[2] if subject == of]
+        texts = {"compared", "group", "scheme"}
+        return {name: "" if name in texts else 0 if name in ("seed", "flows") else 0.0 for name in (*compared, "seed", *names, *metrics)}
 
     @property
     def quantities(self) -> list[str]:
@@ -246,7 +267,7 @@ class Result:
     @property
     def fingerprints(self) -> list[str]:
         """Hash of all events, for each run."""
-        document = self.document
+        document = self._own_document
         parts = document["schemes"] if document["kind"] == "comparison" else [document]
         return [run["fingerprint"] for part in parts for run in part["runs"]]
 
@@ -272,6 +293,8 @@ class Result:
         names = arguments.texts("plots", plots, "rtt-cdf")
         try:
             return Figure(self._measured.figure(names or None, span))
+        except ScenarioError:
+            raise
         except ValueError as error:
             # All that can be wrong is a name.
             raise UnknownNameError(str(error)) from None
@@ -341,14 +364,17 @@ class StoredTable(os.PathLike[str]):
     """Table in a Parquet file, usable as its path (`pandas.read_parquet(table)`). The file has a column for every metric; the methods
     here leave out columns without values, as do the tables of `Result`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, check: Callable[[], None] = lambda: None) -> None:
         self.path = path
+        self._check = check
 
     def __fspath__(self) -> str:
+        self._check()
         return str(self.path)
 
     def _file(self) -> Path:
         """Returns the file; there is none if all points failed."""
+        self._check()
         if not self.path.exists():
             raise RunError(f"`{self.path}` is not there: no run of the sweep has a row for it, or the folder was moved")
         return self.path
@@ -430,12 +456,33 @@ class SweepResult:
         self.cause = cause
         """Exception of a controller that made a point fail, if one was raised in this call."""
         self._summary = summary
+        self._written = self._file_state()
 
     def _of_whole(self, name: str) -> Any:
         """Returns a part of the document; a single shard of several has none."""
-        if name not in self.document:
-            raise RunError(f"a shard has no `{name}`: {JOIN}")
+        self._check_whole(name)
         return self.document[name]
+
+    def _check_whole(self, name: str) -> None:
+        if not self.document:
+            raise RunError(f"a shard has no `{name}`: {JOIN}")
+
+    def _file_state(self) -> tuple[int, ...] | None:
+        """Returns what tells whether the document of the folder was written again; None without one."""
+        try:
+            state = os.stat(self.folder / "results.json")
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_size, state.st_ino
+
+    def _check_folder(self) -> None:
+        """Checks that the files of the folder are of these results, and not of a later sweep."""
+        now = self._file_state()
+        if now is None or now == self._written:
+            return
+        if json.loads((self.folder / "results.json").read_text(encoding="utf-8")) != self.document:
+            raise RunError(f"`{self.folder}` has the results of a later call: use a folder for each sweep, or sweep again")
+        self._written = now
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -459,12 +506,14 @@ class SweepResult:
     @property
     def flows(self) -> StoredTable:
         """A row for each flow of each run, with the values of its point (`sweep.flows.to_pandas()`)."""
-        return StoredTable(self.folder / "flows.parquet")
+        self._check_whole("flows")
+        return StoredTable(self.folder / "flows.parquet", self._check_folder)
 
     @property
     def links(self) -> StoredTable:
         """A row for each direction of a link of each run."""
-        return StoredTable(self.folder / "links.parquet")
+        self._check_whole("links")
+        return StoredTable(self.folder / "links.parquet", self._check_folder)
 
     @property
     def means(self) -> dict[str, list[Any]]:
@@ -531,6 +580,8 @@ class SweepResult:
     @property
     def report(self) -> ReportPage:
         """Page written by `report=True`."""
+        self._check_whole("report")
+        self._check_folder()
         path = self.folder / "report.html"
         if not path.exists():
             raise RunError(f"`{path}` is not there: the same call with report=True writes it, and runs nothing again")

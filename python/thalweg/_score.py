@@ -10,11 +10,12 @@ import math
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _thalweg
+from ._errors import ScenarioError, warn_of
 from ._toml import Scenario
 
 __all__ = ["BATTERY", "Score", "ScorePart", "mean_and_interval"]
@@ -47,7 +48,8 @@ _STUDENT_T = (
 
 @dataclass(frozen=True)
 class ScorePart:
-    """Results of a candidate on one path. Power, goodput and mean one-way delay are ratios to the reference, as geometric means over seeds."""
+    """Results of a candidate's flows on one path. Power, goodput and mean one-way delay are ratios to those of the same flows with the
+    reference, as geometric means over seeds. The goodput of transfers is the inverse of their mean completion time."""
 
     power: float
     goodput: float
@@ -151,13 +153,13 @@ def evaluate_controller(
     runs = 0
     for name, scenario in battery.items():
         document = compare(scenario, first)
-        candidate_runs, other = ([run["totals"] for run in of["runs"]] for of in document["schemes"])
-        goodput = [_log_ratio(mine["goodput_bps"], its["goodput_bps"]) for mine, its in zip(candidate_runs, other)]
+        candidate_runs, other = _candidate_totals(name, document)
+        goodput = [_log_goodput(mine, its, document["duration_s"]) for mine, its in zip(candidate_runs, other)]
         # A candidate that delivers nothing has no delay; it must not gain from this.
         delay = [_log_ratio(mine["delay_mean_s"] or its["delay_mean_s"], its["delay_mean_s"]) for mine, its in zip(candidate_runs, other)]
         powers.append([log_goodput - log_delay for log_goodput, log_delay in zip(goodput, delay)])
         retransmitted = sum(of["retransmissions"] or 0 for of in candidate_runs) / max(sum(of["sent_packets"] or 0 for of in candidate_runs), 1)
-        jain = [of["jain"] for of in candidate_runs if of.get("jain") is not None]
+        jain = [of["jain"] for of in candidate_runs if of["jain"] is not None]
         parts[name] = ScorePart(
             power=_geometric_mean(powers[-1]),
             goodput=_geometric_mean(goodput),
@@ -169,6 +171,72 @@ def evaluate_controller(
     mean, half = mean_and_interval(powers)
     low, high = math.exp(mean - half), math.exp(mean + half) if half < 700 else math.inf
     return Score(math.exp(mean), low, high, parts, first, runs)
+
+
+def _candidate_totals(path: str, document: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Returns the metrics of the candidate's flows in each run, and of the same flows with the reference. Runs in which the reference
+    delivered nothing in the measured time have no ratio, and are left out with a warning."""
+    candidate, reference = document["schemes"]
+    groups = {group["name"] for group in candidate["runs"][0]["groups"] if group["scheme"] == candidate["scheme"]}
+    if not groups:
+        raise ScenarioError(f"no flow of the path `{path}` of the battery has a scheme that the candidate replaces")
+    pairs = [(_totals(mine, groups), _totals(its, groups)) for mine, its in zip(candidate["runs"], reference["runs"])]
+    kept = [(mine, its) for mine, its in pairs if its["goodput_bps"]]
+    if len(kept) < len(pairs):
+        nothing = f"on the path `{path}` of the battery `{reference['scheme']}` delivers nothing between the warm-up and the end"
+        if not kept:
+            raise ScenarioError(f"{nothing}: there is nothing to compare the candidate with")
+        warn_of([f"{nothing} in {len(pairs) - len(kept)} of {len(pairs)} runs: these do not count"])
+    return [mine for mine, _ in kept], [its for _, its in kept]
+
+
+def _totals(run: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Returns the metrics of these groups of a run together."""
+    groups = [group for group in run["groups"] if group["name"] in names]
+    if len(groups) == len(run["groups"]):
+        return {"jain": None, **run["totals"], "groups": groups}
+    weights = [(group["delay_mean_s"], group["delay_samples"]) for group in groups if group["delay_samples"]]
+    samples = sum(count for _, count in weights)
+    goodputs = [flow["goodput_bps"] or 0 for flow in run["flows"] if flow["group"] in names and flow["wanted_more"]]
+    squares = sum(goodput**2 for goodput in goodputs)
+    return {
+        "goodput_bps": sum(group["goodput_bps"] or 0 for group in groups),
+        "delay_mean_s": sum(mean * count for mean, count in weights) / samples if samples else None,
+        "retransmissions": sum(group["retransmissions"] or 0 for group in groups),
+        "sent_packets": sum(group["sent_packets"] or 0 for group in groups),
+        "groups": groups,
+        "jain": None if len(goodputs) < 2 else sum(goodputs) ** 2 / (len(goodputs) * squares) if squares else 1.0,
+    }
+
+
+def _log_goodput(candidate: Mapping[str, Any], reference: Mapping[str, Any], duration: float) -> float:
+    """Returns the logarithm of the ratio of goodputs. That of transfers is the same however long they take: for groups with transfers it
+    is the inverse ratio of the mean completion times, with as much weight together as the other groups."""
+    pairs = list(zip(candidate["groups"], reference["groups"]))
+    transfers = [_log_speed(mine, its, duration) for mine, its in pairs if _transfers(mine) or _transfers(its)]
+    if not transfers:
+        return _log_ratio(candidate["goodput_bps"], reference["goodput_bps"])
+    logarithms = [sum(transfers) / len(transfers)]
+    if len(transfers) < len(pairs):
+        others = [(mine["goodput_bps"] or 0, its["goodput_bps"] or 0) for mine, its in pairs if not (_transfers(mine) or _transfers(its))]
+        logarithms.append(_log_ratio(sum(mine for mine, _ in others), sum(its for _, its in others)))
+    return sum(logarithms) / len(logarithms)
+
+
+def _transfers(group: Mapping[str, Any]) -> float:
+    return (group.get("completions") or 0) + (group.get("unfinished") or 0)
+
+
+def _log_speed(candidate: Mapping[str, Any], reference: Mapping[str, Any], duration: float) -> float:
+    """Returns the logarithm of the inverse ratio of the mean completion times of a group's transfers: of the duration where none
+    completes. A candidate that leaves more of them unfinished must not gain from this."""
+    completions = [of.get("completions") or 0 for of in (candidate, reference)]
+    if not any(completions):
+        return _log_ratio(candidate["goodput_bps"], reference["goodput_bps"])
+    times = [of["completion_mean_s"] if count else duration for of, count in zip((candidate, reference), completions)]
+    finished = [count / _transfers(of) for of, count in zip((candidate, reference), completions) if count]
+    share = min(1.0, finished[0] / finished[1]) if len(finished) == 2 else 1.0
+    return _log_ratio(times[1] * share, times[0])
 
 
 def _log_ratio(candidate: float | None, reference: float | None) -> float:

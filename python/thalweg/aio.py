@@ -8,7 +8,7 @@ Cancelling a call ends its runs or its transfer; `CancelledError` is raised afte
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -33,9 +33,8 @@ async def _awaited(call: Callable[[], _T]) -> _T:
     found: list[str] = []
     before, outside = _stop.set(stop), collected.set(found)
     try:
-        # The thread gets the current context.
+        # The task, and with it the thread, gets a copy of the current context.
         work = asyncio.ensure_future(asyncio.to_thread(call))
-        await asyncio.sleep(0)
     finally:
         _stop.reset(before)
         collected.reset(outside)
@@ -43,8 +42,12 @@ async def _awaited(call: Callable[[], _T]) -> _T:
         result = await asyncio.shield(work)
     except asyncio.CancelledError:
         stop.set()
-        with suppress(Exception):
-            await work
+        # The thread ends soon, and further cancellations change nothing; nobody needs its outcome.
+        while not work.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([work])
+        if not work.cancelled():
+            work.exception()
         raise
     except Exception:
         warn_of(found)
@@ -58,7 +61,7 @@ async def run(scenario: Scenario, **options: Any) -> Result:
     return await _awaited(lambda: _run(scenario, **options))
 
 
-async def compare(scenario: Scenario, schemes: Sequence[str | type[Controller]], **options: Any) -> Result:
+async def compare(scenario: Scenario, schemes: Iterable[str | type[Controller]], **options: Any) -> Result:
     """Runs a scenario with each of several schemes, as `thalweg.compare` does, with its arguments."""
     return await _awaited(lambda: _compare(scenario, schemes, **options))
 

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import gymnasium
 import numpy
@@ -152,7 +152,7 @@ def _known(cells: Sequence[float]) -> dict[str, Any]:
     return {name: None if cell != cell else cell for name, cell in zip(COLUMNS, cells)}
 
 
-def _most_steps(*limits: int | None) -> int | None:
+def _most_steps(*limits: SupportsIndex | None) -> int | None:
     """Checks limits of the steps of an episode; returns the smallest."""
     known = [arguments.integer("steps", limit, 1, 2**63 - 1) for limit in limits if limit is not None]
     return min(known, default=None)
@@ -186,7 +186,7 @@ class _Simulations:
         interval: float | None,
         longest: float,
         delay: float,
-        jobs: int | None,
+        jobs: SupportsIndex | None,
         ecn: str | None,
         vary: Vary | None = None,
         warn: bool = True,
@@ -196,6 +196,8 @@ class _Simulations:
         arguments.choice("ecn", ecn, arguments.ECN)
         self.scenario = loaded(scenario)
         self.sets = self.kept(toml_changes(set))
+        if any(change.partition("=")[0].strip() == "seed" for change in self.sets):
+            raise ScenarioError("set: `seed` has no effect: `reset` takes the seed of episodes")
         threads = None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
         name, text = self.scenario.name, self.scenario.text
         native, code, messages = _thalweg.Environments.new(name, text, self.sets, count, interval, longest, delay, threads, ecn)
@@ -321,21 +323,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         scenario: Scenario,
-        num_envs: int = 1,
+        num_envs: SupportsIndex = 1,
         *,
         set: Mapping[str, Any] | Sequence[str] | None = None,
         vary: Vary | None = None,
         interval: float | None = None,
         longest: float = 1.0,
         delay: float = 0.0,
-        steps: int | None = None,
+        steps: SupportsIndex | None = None,
         pace: bool = True,
         reward: Callable[[Samples], Array] = power,
-        jobs: int | None = None,
+        jobs: SupportsIndex | None = None,
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         ecn: str | None = None,
         render_mode: str | None = None,
-        max_episode_steps: int | None = None,
+        max_episode_steps: SupportsIndex | None = None,
     ) -> None:
         self.num_envs = num_envs = arguments.integer("num_envs", num_envs, 1, 2**24)
         self.render_mode = checked_mode(render_mode)
@@ -359,10 +361,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._windows = numpy.full(num_envs, numpy.nan)
         self._observations = numpy.zeros(self.observation_space.shape or (), dtype=numpy.float32)
         self._seen: dict[str, Array] = {}
+        self._ended: tuple[Array, Array, Array, dict[str, Any]] | None = None
         self._pasts = [Past() for _ in range(num_envs)] if self.render_mode == "rgb_array" else []
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: SupportsIndex | Sequence[SupportsIndex | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Begins new episodes. Simulation i draws its seeds and varied values from stream i of `seed`, or from the first stream of item i
         of a list: all are independent. With a `reset_mask` among the options the other simulations continue."""
@@ -383,13 +386,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._generators = generators(None, self.num_envs)
         for number in numpy.flatnonzero(mask):
             self._generators[number] = fresh[number] or self._generators[number]
+        self._ended = None
         self._renew(mask)
         return self._observations.copy(), self._infos()
 
     def _renew(self, mask: Array) -> None:
         """Begins new episodes where the mask is true."""
-        self._seen = {}
-        self._begin(numpy.flatnonzero(mask).tolist())
+        seen, self._seen = self._seen, {}
+        try:
+            self._begin(numpy.flatnonzero(mask).tolist())
+        except Exception:
+            # The others are where they were. A failed reset of all leaves no episode.
+            self._seen = seen if self._ended is not None or not mask.all() else {}
+            self._over = self._over | mask
+            raise
+        self._ended = None
         self._seen = self._simulations.seen(0)
         self._remember()
         fresh, last = _features(self._seen, numpy.full(self.num_envs, numpy.nan))
@@ -416,6 +427,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not self._seen:
             raise gymnasium.error.ResetNeeded("reset the environments before the first step")
         taken = checked_actions(actions, self.num_envs)
+        if self._ended is not None:
+            return self._with_successors(*self._ended)
         before = self._over.copy()
         if self._mode is AutoresetMode.DISABLED and before.any():
             raise gymnasium.error.ResetNeeded("episodes are over: reset these environments, by options={'reset_mask': ...}")
@@ -444,13 +457,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._over = terminations | truncations
         infos = self._infos()
         if self._mode is AutoresetMode.SAME_STEP and self._over.any():
-            over, final = self._over.copy(), numpy.full(self.num_envs, None, dtype=object)
-            for number in numpy.flatnonzero(over):
-                final[number] = self._observations[number].copy()
-            ended = {"final_obs": final, "_final_obs": over, "final_info": infos, "_final_info": over}
-            self._renew(over)
-            infos = {**self._infos(), **ended}
+            # If an episode cannot begin, the step may be repeated: it advances nothing, and begins them again.
+            self._ended = rewards, terminations, truncations, infos
+            return self._with_successors(*self._ended)
         return self._observations.copy(), rewards, terminations, truncations, infos
+
+    def _with_successors(
+        self, rewards: Array, terminations: Array, truncations: Array, infos: dict[str, Any]
+    ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Begins new episodes in the step in which the former ones ended; returns the step."""
+        over, final = self._over.copy(), numpy.full(self.num_envs, None, dtype=object)
+        for number in numpy.flatnonzero(over):
+            final[number] = self._observations[number].copy()
+        self._renew(over)
+        ended = {"final_obs": final, "_final_obs": over, "final_info": infos, "_final_info": over}
+        return self._observations.copy(), rewards, terminations, truncations, {**self._infos(), **ended}
 
     def _infos(self) -> dict[str, Any]:
         # Copies: callers may change them, and decisions depend on the samples kept here.
@@ -474,11 +495,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def baselines(
         self,
-        schemes: Sequence[str | type[Controller]],
+        schemes: Iterable[str | type[Controller]],
         *,
-        seed: int,
+        seed: SupportsIndex,
         set: Mapping[str, Any] | Sequence[str] | None = None,
-        reps: int = 1,
+        reps: SupportsIndex = 1,
         controllers: Controllers | None = None,
     ) -> "Baselines":
         """Runs schemes in place of the agent through the first episodes of this many simulations with this seed: the same paths, traffic,
@@ -529,7 +550,9 @@ class Baselines:
         for scheme in dict.fromkeys(row["compared"] for row in rows):
             of = [row for row in rows if row["compared"] == scheme]
             words = [f"{scheme:12}"]
-            for name, unit, factor in (("goodput_bps", "Mbit/s", 1e-6), ("delay_mean_s", "ms", 1e3), ("loss", "% lost", 1e2)):
+            # The goodput of a flow that ends is one over the whole run, and not until its end.
+            speed = ("completion_s", "s", 1.0) if any(row.get("completion_s") is not None for row in of) else ("goodput_bps", "Mbit/s", 1e-6)
+            for name, unit, factor in (speed, ("delay_mean_s", "ms", 1e3), ("loss", "% lost", 1e2)):
                 known = [row[name] * factor for row in of if row.get(name) is not None]
                 words.append(f"{sum(known) / len(known):9.3f} {unit}" if known else f"{'-':>9} {unit}")
             lines.append("  ".join(words))
@@ -553,7 +576,7 @@ class Env(gymnasium.Env[Any, Any]):
         interval: float | None = None,
         longest: float = 1.0,
         delay: float = 0.0,
-        steps: int | None = None,
+        steps: SupportsIndex | None = None,
         pace: bool = True,
         reward: Callable[[Samples], Array] = power,
         ecn: str | None = None,
@@ -572,11 +595,11 @@ class Env(gymnasium.Env[Any, Any]):
         self._past = Past() if self.render_mode == "rgb_array" else None
         self._seed, self._taken, self._last, self._window, self._is_over = 0, 0, math.nan, math.nan, True
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: SupportsIndex | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begins a new episode, the first of this seed or the next."""
-        super().reset(seed=seed)
         if seed is not None or self._generator is None:
             self._generator = generators(seed, 1)[0]
+        super().reset(seed=None if seed is None else int(seed))
         # A function of `vary` may fail, and its value may be invalid.
         self._is_over, self._seen = True, {}
         self._seed, varied = episode(self._generator, self._vary)

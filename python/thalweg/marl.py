@@ -4,7 +4,7 @@ It needs PettingZoo, gymnasium and numpy: `pip install '.[envs]'` in the reposit
 `pip install 'pettingzoo>=1.25,<2' 'gymnasium>=1.1,<2' 'numpy>=2'`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import gymnasium
 import numpy
@@ -48,7 +48,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         set: Mapping[str, Any] | Sequence[str] | None = None,
         vary: Vary | None = None,
         delay: float = 0.0,
-        steps: int | None = None,
+        steps: SupportsIndex | None = None,
         pace: bool = True,
         reward: Callable[[Samples], Array] = power,
         ecn: str | None = None,
@@ -75,7 +75,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         """Returns the space of an agent's actions."""
         return self.action_spaces[agent]
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reset(self, seed: SupportsIndex | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begins a new episode, the first of this seed or the next."""
         if seed is not None:
             self._generator = generators(seed, 1)[0]

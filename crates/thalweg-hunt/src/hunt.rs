@@ -283,7 +283,7 @@ impl Hunt<'_> {
         };
         let share = f64::from(score.min(MAX_SCORE)) / f64::from(MAX_SCORE);
         let score_text = match (&fault, self.against) {
-            (Some(why), _) => format!("a run does not end: {why}"),
+            (Some(why), _) => format!("a run fails: {why}"),
             (None, Some(other)) => {
                 let tested_score =
                     Evaluator { against: None, ..evaluator }.score(&candidate, SEED).unwrap_or(share);

@@ -106,8 +106,10 @@ impl Drop for RunControllers {
 
 fn check_name_and_factory(name: &str, make: &Bound<'_, PyAny>, registry: &Registry) -> PyResult<()> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty() || !name.chars().all(is_plain) {
-        let message = format!("a controller's name has small letters, digits and `-`, and {name:?} has not");
+    if name.is_empty() || name.starts_with('-') || !name.chars().all(is_plain) {
+        let message = format!(
+            "a controller's name has small letters, digits and, after the first, `-`, and {name:?} has not"
+        );
         return Err(PyValueError::new_err(message));
     }
     if registry.scheme(name).is_some() {

@@ -154,8 +154,13 @@ fn listed()
     ];
     let metrics = subjects.into_iter().flat_map(|(of, subject)| {
         let about = |metric: Metric| metric.line().description.trim().replace("\n ", " ");
+        // Those of an object of their own are without its name elsewhere.
+        let name = move |metric: Metric| match of {
+            SubjectKind::Flow => metric.column_name(of),
+            _ => metric.name(of).to_owned(),
+        };
         Metric::all_of(of)
-            .map(move |metric| (metric.column_name(of), metric.line().unit.name(), about(metric), subject))
+            .map(move |metric| (name(metric), metric.line().unit.name(), about(metric), subject))
     });
     (schemes, scenarios, metrics.collect())
 }
@@ -173,6 +178,13 @@ fn nearest(name: &str, known: Vec<String>) -> Option<String> {
 #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
 fn option_unit(words: Vec<String>, option: &str) -> Option<&'static str> {
     thalweg::option_unit(&words, option)
+}
+
+/// Returns true if an option of a command cannot be without a value; None if there is no such option.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
+fn option_needs_value(words: Vec<String>, option: &str) -> Option<bool> {
+    thalweg::option_needs_value(&words, option)
 }
 
 /// Checks a scenario: returns the command's exit code, its explanation as text, and its messages.
@@ -406,6 +418,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(listed, module)?)?;
     module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(option_unit, module)?)?;
+    module.add_function(wrap_pyfunction!(option_needs_value, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(png, module)?)?;
     module.add_function(wrap_pyfunction!(history, module)?)?;

@@ -6,7 +6,7 @@ use pyo3::exceptions::{
 };
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -132,13 +132,33 @@ const MAX_RATE: f64 = 1e15;
 
 /// Returns a number; an integer beyond the range of floating-point numbers is infinite.
 fn extract_number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
+    let wrong_type = || {
+        let kind = of.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!("{expected}, and not of type {kind}"))
+    };
+    if is_truth_or_time(of) {
+        return Err(wrong_type());
+    }
     of.extract().or_else(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(of.py()) {
             return Ok(if of.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY });
         }
-        let kind = of.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
-        Err(PyTypeError::new_err(format!("{expected}, and not of type {kind}")))
+        Err(wrong_type())
     })
+}
+
+/// Returns true for truth values, and for truth values and times of numpy: they convert to numbers.
+fn is_truth_or_time(of: &Bound<'_, PyAny>) -> bool {
+    // Controllers set most values as numbers of Python, at each packet.
+    if of.is_instance_of::<PyFloat>() || of.is_exact_instance_of::<PyInt>() {
+        return false;
+    }
+    let is_kind = |kind: Bound<'_, PyAny>| kind.extract::<String>().is_ok_and(|kind| "bmM".contains(&kind));
+    of.is_instance_of::<PyBool>()
+        || of
+            .getattr(intern!(of.py(), "dtype"))
+            .and_then(|dtype| dtype.getattr(intern!(of.py(), "kind")))
+            .is_ok_and(is_kind)
 }
 
 /// Returns a number as shown in messages: an integer may have thousands of digits.

@@ -5,7 +5,7 @@ use crate::factor_importance::{
 };
 use crate::run_store::Store;
 use crate::sweep_execution::{Budget, PointResult, Sweep};
-use crate::sweep_points::{Factor, Plan};
+use crate::sweep_points::{Factor, Plan, ShardState};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -36,6 +36,9 @@ pub struct Document {
     pub scenario: String,
     /// True if every point has all of its runs, or failed.
     pub complete: bool,
+    /// Shard whose points these are; `None` if they are all.
+    #[serde(skip)]
+    pub shard: Option<ShardState>,
     /// Options that differ between schemes because of their defaults; missing if none differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unlike_defaults: Vec<DifferingDefault>,
@@ -238,8 +241,8 @@ fn remove_if_present(path: &Path) -> io::Result<()> {
 type Numbers = Option<(Vec<f64>, &'static str)>;
 
 impl Document {
-    /// Returns the results of the points in `made`. With `tables`, also writes their tables to the store's folder.
-    /// `rerun` returns the command that reproduces a run of a point with a seed.
+    /// Returns the results of the points in `made`, and writes their tables to the store's folder; a shard leaves these to
+    /// the call that joins all. `rerun` returns the command that reproduces a run of a point with a seed.
     ///
     /// # Errors
     ///
@@ -252,7 +255,8 @@ impl Document {
     ) -> io::Result<Self> {
         let plan = &sweep.plan;
         let numbers: Vec<Numbers> = plan.factors.iter().map(crate::sweep_points::Factor::numbers).collect();
-        let mut tables = Tables::new(store);
+        let is_whole = sweep.shard.1 <= 1;
+        let mut tables = is_whole.then(|| Tables::new(store));
         let (mut points, mut failed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let selected = |point: usize| {
             let words = plan.named_values(point).into_iter();
@@ -269,7 +273,9 @@ impl Document {
                 });
             }
             let runs: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
-            runs.iter().try_for_each(|run| tables.add(plan, &numbers, point, run))?;
+            if let Some(tables) = &mut tables {
+                runs.iter().try_for_each(|run| tables.add(plan, &numbers, point, run))?;
+            }
             let is_compared = |name: &str| sweep.compared.iter().any(|group| group == name);
             let (compared_runs, beside) = if sweep.compared.is_empty() {
                 (None, None)
@@ -297,7 +303,7 @@ impl Document {
                 beside,
             });
         }
-        tables.finish()?;
+        tables.map_or(Ok(()), Tables::finish)?;
         let (shard, shards) = sweep.shard;
         let is_in_shard = |(point, _): &(usize, &PointResult)| *point as u32 % shards.max(1) == shard;
         let complete =
@@ -317,7 +323,8 @@ impl Document {
             tool_version: sweep.program.version.clone(),
             file: file.to_string_lossy().into_owned(),
             scenario: sweep.file.scenario.text.clone(),
-            complete: complete && shards <= 1,
+            complete: complete && is_whole,
+            shard: ShardState::of(sweep.shard, complete),
             unlike_defaults: sweep.differing_defaults(),
             compared: sweep.compared.clone(),
             factors: factors.collect(),
@@ -349,8 +356,10 @@ impl Document {
         let runs: usize = self.points.iter().map(|point| point.seeds.len()).sum();
         let of = |count: usize, one| format_count(count as u64, one);
         text.push_str(&style.folded(&format!("\n{}, {}\n", of(self.points.len(), "point"), of(runs, "run"))));
-        if !self.complete {
-            text.push_str("PARTIAL: points are missing; repeat the call to continue\n");
+        match self.shard.and_then(ShardState::completion) {
+            Some(completion) => text.push_str(&style.folded(&completion)),
+            None if self.complete => {}
+            None => text.push_str("PARTIAL: points are missing; repeat the call to continue\n"),
         }
         if !self.compared.is_empty() {
             let names = join_quoted(&self.compared);

@@ -20,8 +20,26 @@ pub struct Store {
 pub enum StoreError {
     /// Not a folder, or a folder with other content.
     NotAStore(PathBuf),
+    /// Folder of another call that has not ended.
+    InUse(PathBuf),
     /// Error of the operating system.
     Io(PathBuf, io::Error),
+}
+
+/// Lock of a store's folder, until it is dropped.
+#[derive(Debug)]
+pub struct StoreLock {
+    /// `None` on file systems without locks.
+    file: Option<fs::File>,
+}
+
+impl Drop for StoreLock {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // Child processes of the program may have inherited the file. It is closed anyway.
+            let _ = file.unlock();
+        }
+    }
 }
 
 impl fmt::Display for StoreError {
@@ -30,6 +48,11 @@ impl fmt::Display for StoreError {
             Self::NotAStore(path) => {
                 write!(f, "`{}` holds something else; choose a new folder with --out", path.display())
             }
+            Self::InUse(path) => write!(
+                f,
+                "another call is writing into `{}`: wait for its end, or choose another folder with --out",
+                path.display()
+            ),
             Self::Io(path, error) => write!(f, "`{}`: {error}", path.display()),
         }
     }
@@ -87,6 +110,24 @@ impl Store {
             fs::write(&readme, format!("{mark}\n{}\n\n{about}", "=".repeat(mark.len()))).map_err(io)?;
         }
         Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// Locks the folder, for a call that writes results of all runs: those of two calls would be mixed. Runs may be saved
+    /// without a lock.
+    ///
+    /// # Errors
+    ///
+    /// Another call holds the lock.
+    pub fn lock(&self) -> Result<StoreLock, StoreError> {
+        // Some network file systems lock only files that are open for writing, and others none.
+        let Ok(file) = fs::File::options().append(true).open(self.path(README)) else {
+            return Ok(StoreLock { file: None });
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(StoreLock { file: Some(file) }),
+            Err(fs::TryLockError::WouldBlock) => Err(StoreError::InUse(self.folder.clone())),
+            Err(fs::TryLockError::Error(_)) => Ok(StoreLock { file: None }),
+        }
     }
 
     /// Returns the path of a file in the folder.
@@ -198,6 +239,17 @@ mod tests {
         let path = std::env::temp_dir().join(format!("thalweg-store-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         path
+    }
+
+    #[test]
+    fn a_lock_is_of_one_call_until_it_ends() {
+        let folder = temporary_folder("lock");
+        let [one, two] = [(); 2].map(|()| Store::open(&folder, Purpose::SWEEP).unwrap());
+        let lock = one.lock().unwrap();
+        assert!(matches!(two.lock(), Err(StoreError::InUse(path)) if path == folder));
+        drop(lock);
+        two.lock().unwrap();
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

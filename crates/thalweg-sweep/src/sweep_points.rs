@@ -1,6 +1,7 @@
 //! The points of a sweep, and the factors that differ between them.
 
 use core::ops::Range;
+use std::collections::BTreeMap;
 use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::{DrawnPoints, PlacedText, SweepFile, Values, Varied};
@@ -82,6 +83,32 @@ impl Factor {
 /// Level index of each factor.
 pub type Point = Vec<u32>;
 
+/// One of the shards of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardState {
+    /// Number, from 1.
+    pub number: u32,
+    /// Number of all shards.
+    pub count: u32,
+    /// True if each of its points has all of its runs, or failed.
+    pub complete: bool,
+}
+
+impl ShardState {
+    /// Returns the state of a shard, by its index and the number of all; `None` for the whole sweep.
+    pub fn of((index, count): (u32, u32), complete: bool) -> Option<Self> {
+        (count > 1).then_some(Self { number: index + 1, count, complete })
+    }
+
+    /// Returns a line that tells how to join the shards; `None` before this one is complete.
+    pub fn completion(self) -> Option<String> {
+        let Self { number, count, complete } = self;
+        complete.then(|| {
+            format!("Shard {number} of {count} is complete; the same call without a shard joins all and makes the tables\n")
+        })
+    }
+}
+
 /// All points of a sweep.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -104,6 +131,27 @@ impl core::fmt::Display for PlanError {
 impl core::error::Error for PlanError {}
 
 impl Plan {
+    /// Returns the names of the factors whose values make no difference: points that differ in one of them alone have the
+    /// same first run in `first_runs`, by its name.
+    pub fn factors_without_effect(&self, first_runs: &[Option<&str>]) -> Vec<&str> {
+        let has_no_effect = |number: usize| {
+            let mut known: BTreeMap<Vec<u32>, &str> = BTreeMap::new();
+            let mut is_compared = false;
+            for (levels, run) in self.points.iter().zip(first_runs) {
+                let Some(run) = run else { continue };
+                let mut others = levels.clone();
+                others.remove(number);
+                match known.insert(others, run) {
+                    Some(other) if other != *run => return false,
+                    other => is_compared |= other.is_some(),
+                }
+            }
+            is_compared
+        };
+        let numbers = (0..self.factors.len()).filter(|&number| has_no_effect(number));
+        numbers.map(|number| self.factors[number].key.text.as_str()).collect()
+    }
+
     /// Returns the points of a file: every combination of its parts.
     ///
     /// # Errors

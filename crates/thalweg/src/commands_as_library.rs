@@ -6,7 +6,9 @@ use crate::console_output::{Caller, Console, Error, OutputBuffer};
 use crate::list_and_schema;
 use crate::message_records::{Message, Vocabulary};
 use crate::parser_error::{self, called_commands};
-use crate::run_and_compare::{can_count, has_memory, load_with_schemes, results_header, seeds_from};
+use crate::run_and_compare::{
+    can_count, has_memory, load_with_schemes, results_header, seeds_from, uncontrolled_agents_warning,
+};
 use crate::scenario_sources::Source;
 use crate::simulation_arguments::Kind;
 use crate::value_parsers::parse_plot;
@@ -94,16 +96,28 @@ pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) 
 /// Returns the unit of plain numbers for an option of the command that these words begin with: seconds, bytes or bit/s.
 /// `None` if the option's values have no unit.
 pub fn option_unit(words: &[String], option: &str) -> Option<&'static str> {
-    let command = Arguments::command();
-    let commands = called_commands(&command, words);
-    let mut arguments = commands.iter().rev().flat_map(|command| command.get_arguments());
-    let argument = arguments.find(|argument| argument.get_long() == Some(option))?;
-    match argument.get_value_names()?.first()?.as_str() {
+    match find_option(&Arguments::command(), words, option)?.get_value_names()?.first()?.as_str() {
         "TIME" => Some("s"),
         "SIZE" => Some("B"),
         "RATE" => Some("bit/s"),
         _ => None,
     }
+}
+
+/// Returns true if an option of the command that these words begin with cannot be without a value, false if it is a flag
+/// or its value is optional. `None` if there is no such option.
+pub fn option_needs_value(words: &[String], option: &str) -> Option<bool> {
+    let command = Arguments::command();
+    let argument = find_option(&command, words, option)?;
+    let is_optional = argument.get_num_args().is_some_and(|count| count.min_values() == 0);
+    Some(argument.get_action().takes_values() && !is_optional)
+}
+
+/// Returns an option of the command that these words begin with, or of a command above it.
+fn find_option<'a>(command: &'a clap::Command, words: &[String], option: &str) -> Option<&'a clap::Arg> {
+    let commands = called_commands(command, words);
+    let mut arguments = commands.into_iter().rev().flat_map(clap::Command::get_arguments);
+    arguments.find(|argument| argument.get_long() == Some(option))
 }
 
 /// A run or comparison requested by a program.
@@ -295,6 +309,9 @@ fn run_request(
         (loaded, schemes, scheme_options.unlike_defaults)
     };
     console.warn(&loaded.warnings);
+    uncontrolled_agents_warning(schemes.iter().map(|scheme| &*scheme.spec))
+        .iter()
+        .for_each(|text| console.warn_of_runs(text));
     if request.replications > MAX_REPS {
         return Err(Error::Usage(format!("at most {MAX_REPS} replications are possible")));
     }
@@ -327,6 +344,14 @@ fn run_request(
     let (document, series, _) = execution.run(console)?;
     let results = execution.results.take().map(Mutex::into_inner);
     let results = results.map(|results| results.unwrap_or_else(PoisonError::into_inner));
+    let measure = &loaded.spec().measure;
+    let flows = results.iter().flatten().map(|result| result.flows.len()).max().unwrap_or(0);
+    if measure.interval.is_some() && flows > measure.flows as usize {
+        let recorded = measure.flows;
+        console.inform(&format!(
+            "note: series are of {recorded} of {flows} flows; `measure.flows` is their number"
+        ));
+    }
     if !document.complete {
         return Err(Error::Failed("interrupted".to_owned()));
     }
@@ -423,6 +448,21 @@ mod tests {
             (unit("hunt", "candidates"), unit("hunt", "time"), unit("nothing", "time")),
             (None, None, None)
         );
+    }
+
+    #[test]
+    fn options_that_need_values_are_no_flags() {
+        let needs_value = |words: &str, option: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            option_needs_value(&words, option)
+        };
+        for (words, option) in [("model mathis", "p"), ("explore", "losses"), ("hunt", "candidates")] {
+            assert_eq!(needs_value(words, option), Some(true), "{words} --{option}");
+        }
+        for (words, option) in [("explore", "slow-reader"), ("assess", "quick"), ("sweep", "report")] {
+            assert_eq!(needs_value(words, option), Some(false), "{words} --{option}");
+        }
+        assert_eq!((needs_value("explore", "loses"), needs_value("nothing", "losses")), (None, None));
     }
 
     #[test]

@@ -263,6 +263,13 @@ impl Console {
         self.put(Severity::Note, "note: ", text);
     }
 
+    /// Prints a warning of runs. A calling program gets it in quiet mode too.
+    pub fn warn_of_runs(&self, text: &str) {
+        if !self.quiet || self.kept.is_some() {
+            self.put(Severity::Warning, "warning: ", text);
+        }
+    }
+
     /// Prints the warnings of a valid scenario.
     pub fn warn(&self, warnings: &[Diagnostic]) {
         for warning in warnings.iter().filter(|_| !self.quiet) {

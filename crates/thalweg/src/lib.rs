@@ -77,8 +77,8 @@ use std::sync::Arc;
 
 pub use cluster_workers::{required_build, run_worker_batch};
 pub use commands_as_library::{
-    CommandOutcome, PreparedRun, Request, SimulatedRun, call, explain, list_names, option_unit, prepare,
-    simulate,
+    CommandOutcome, PreparedRun, Request, SimulatedRun, call, explain, list_names, option_needs_value,
+    option_unit, prepare, simulate,
 };
 pub use console_output::{Caller, CommandProgress};
 pub use message_records::{Message, MessageKind, Part};

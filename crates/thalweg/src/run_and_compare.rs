@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_report::output::{
-    FIGURE, Folder, IMAGE, REPORT, format_count, format_summary, join_listed, render_png,
+    FIGURE, Folder, IMAGE, REPORT, format_count, format_summary, join_listed, join_quoted, render_png,
 };
 use thalweg_report::report::{View, draw_figure, report};
 use thalweg_report::results::{
@@ -71,6 +71,20 @@ pub fn agent_groups(spec: &Spec) -> Vec<usize> {
         (AGENT.write)(&spec.groups[group].transport.endpoint_configs, &mut values)
     };
     (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
+}
+
+/// Returns a warning if runs of these specifications have flows of agents: nothing sets their windows there.
+pub fn uncontrolled_agents_warning<'a>(specs: impl IntoIterator<Item = &'a Spec>) -> Option<String> {
+    let names =
+        |spec: &'a Spec| agent_groups(spec).into_iter().map(move |group| spec.groups[group].name.clone());
+    let names: BTreeSet<String> = specs.into_iter().flat_map(names).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "no agent sets the window of {} outside of an environment: the scheme `agent` keeps its initial window",
+            join_quoted(&names)
+        )
+    })
 }
 
 /// Context of a comparison, for the header of its results.

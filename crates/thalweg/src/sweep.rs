@@ -4,7 +4,7 @@ use crate::batch_progress::counting_runs;
 use crate::cluster_workers::{Cluster, unfinished_runs_error};
 use crate::console_output::{CommandResult, Console, Error};
 use crate::report::ReportTarget;
-use crate::run_and_compare::available_memory;
+use crate::run_and_compare::{available_memory, uncontrolled_agents_warning};
 use crate::scenario_sources::Source;
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::parse_positive;
@@ -13,6 +13,7 @@ use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use thalweg_report::output::{REPORT, format_count};
 use thalweg_report::results::Goal;
 use thalweg_scenario::{Diagnostic, LoadedScenario, SchemeOverride, SweepFile, group_named, read_sweep};
@@ -64,23 +65,53 @@ fn parse_shard(text: &str) -> Result<(u32, u32), String> {
 pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     let file = read_sweep(&arguments.file).map_err(Error::Scenario)?;
     let source = scenario_of(&file, &arguments.file)?;
+    let budget = sweep_budget(&file)?;
+    let most_runs = match budget {
+        Budget::Runs(runs) | Budget::Until(_, runs) => runs,
+    };
+    let (agents, equal_runs) = (Mutex::new(None), Mutex::new((0_usize, None)));
     let load =
         |sets: &[String], scheme_override: Option<SchemeOverride<'_>>| -> Result<LoadedScenario, LoadError> {
-            source.load_with_override(sets, scheme_override, &console.registry).map_err(|error| match error {
+            let loaded = source.load_with_override(sets, scheme_override, &console.registry);
+            let loaded = loaded.map_err(|error| match error {
                 Error::Scenario(found) => LoadError::Scenario(found),
                 error => LoadError::Other(error.to_string()),
-            })
+            })?;
+            if let Some(warning) = uncontrolled_agents_warning([loaded.spec()]) {
+                *agents.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
+            }
+            let mut equal_runs = equal_runs.lock().unwrap_or_else(PoisonError::into_inner);
+            match loaded.check_replications(most_runs) {
+                Some(found) => equal_runs.1 = Some(found.message),
+                None => equal_runs.0 += 1,
+            }
+            Ok(loaded)
         };
     let stop = stop_flag_of_caller_or_signals(console)?;
-    let budget = sweep_budget(&file)?;
     let program = program_identity(&console.registry)?;
     let mut sweep = Sweep::new(&file, &load, (budget.clone(), &program), stop).map_err(error_of)?;
     sweep.threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     sweep.shard = arguments.shard.unwrap_or((0, 1));
+    let is_shard = sweep.shard.1 > 1;
     // Workers check their own memory.
     sweep.memory = available_memory().filter(|_| arguments.cluster.is_none());
+    // The scenario itself may have agents, in place of which its points have other schemes.
+    *agents.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *equal_runs.lock().unwrap_or_else(PoisonError::into_inner) = (0, None);
     sweep.check().map_err(error_of)?;
+    if sweep.plan.factors.is_empty() {
+        // What is wrong with the only point is reported with its failure.
+        let _ = sweep.spec(0);
+    }
+    if let Some(warning) = agents.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        console.warn_of_runs(&warning);
+    }
+    let (random, equal) = std::mem::take(&mut *equal_runs.lock().unwrap_or_else(PoisonError::into_inner));
+    if let Some(message) = equal {
+        let points = if random > 0 { "at some points " } else { "" };
+        console.warn_of_runs(&format!("{points}{message}"));
+    }
     if let (Budget::Until(goal, _), Some(until)) = (&budget, &file.until) {
         // A point that cannot run says so later.
         let runnable = (0..sweep.plan.points.len()).find_map(|point| sweep.spec(point).ok());
@@ -100,10 +131,24 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
         PathBuf::from(arguments.file.file_stem().map_or_else(|| "sweep".into(), ToOwned::to_owned))
     });
     let place = ReportTarget::of(arguments.report.as_ref(), REPORT, true, "")?;
+    if is_shard && matches!(place, Some(ReportTarget::Folder(_))) {
+        let why = "the page in the folder is of all shards: leave out the shard once they are complete";
+        return Err(Error::argument("report", why.to_owned()));
+    }
     let store = Store::open(&folder, Purpose::SWEEP).map_err(|error| Error::Usage(error.to_string()))?;
+    let lock = (!is_shard).then(|| store.lock()).transpose();
+    let _lock = lock.map_err(|error| Error::Failed(error.to_string()))?;
     let cluster = arguments.cluster.as_ref();
     let cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
     let made = run_sweep(&sweep, &store, cluster, console)?;
+    let first_runs: Vec<Option<&str>> =
+        made.iter().map(|of| of.runs.first().map(|(_, name)| name.as_str())).collect();
+    for factor in sweep.plan.factors_without_effect(&first_runs) {
+        console.warn_of_runs(&format!(
+            "`{factor}` changes nothing: the scenario is the same with all of its values, as where each link or flow has a \
+             value of its own, or another factor sets it"
+        ));
+    }
     let document = Document::new(&sweep, &made, &store, rerun).map_err(|error| {
         let folder = folder.display();
         Error::Failed(format!("`{folder}`: cannot write the tables: {error}; stored runs are not lost"))
@@ -115,13 +160,13 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
         Some(ReportTarget::Folder(name)) => keep(name, &page(&document, &sweep.plan))?,
         Some(place) => place.write(page(&document, &sweep.plan), None, console)?,
         // A page of an earlier call would show other results than the folder holds.
-        None if arguments.shard.is_none() && store.path(REPORT).exists() => {
+        None if !is_shard && store.path(REPORT).exists() => {
             keep(REPORT, &page(&document, &sweep.plan))?;
         }
         None => {}
     }
-    // Each of several processes knows only its own points and would write an incomplete document.
-    if arguments.shard.is_none() {
+    // Each of several processes knows only its own points and would write an incomplete document, as well as tables.
+    if !is_shard {
         keep("results.json", &document.to_json())?;
     }
     store.remove_temporary_files();

@@ -115,13 +115,13 @@ impl Frame for ToReceiver {
     fn encode(&self, into: &mut Vec<u8>) {
         match self {
             Self::Hello { version, checksum, priority, named_items } => {
-                append_frame(into, kind::HELLO, |body| {;
+                append_frame(into, kind::HELLO, |body| {
                     body.extend_from_slice(MAGIC);
                     append_varint(body, *version);
                     body.push(u8::from(*checksum));
                     body.push(priority.get());
                     append_varint(body, *named_items);
-                })
+                });
             }
             Self::Offer(offer) => append_frame(into, kind::OFFER, |body| offer.encode(body)),
             Self::Total { files, bytes } => append_integer_frame(into, kind::TOTAL, &[*files, *bytes]),

@@ -231,7 +231,7 @@ impl<M: Copy> MetricDefinition<M> {
         self
     }
 
-    pub(super) const fn from_histogram(mut self) -> Self {
+    pub(super) const fn with_histogram(mut self) -> Self {
         self.is_percentile = true;
         self
     }

@@ -66,16 +66,16 @@ metrics! {
     CompletionMean = MetricDefinition::new("completion_mean_s", Unit::Time).with_header("Time", "mean", TRANSFERS.union(BARS))
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.mean));
     /// Their median completion time.
-    CompletionP50 = MetricDefinition::new("completion_p50_s", Unit::Time).with_header("Time", "p50", TRANSFERS).from_histogram()
+    CompletionP50 = MetricDefinition::new("completion_p50_s", Unit::Time).with_header("Time", "p50", TRANSFERS).with_histogram()
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.p50));
     /// The 95th percentile of their completion times.
-    CompletionP95 = MetricDefinition::new("completion_p95_s", Unit::Time).with_header("Time", "p95", Tables::TRANSFERS).from_histogram()
+    CompletionP95 = MetricDefinition::new("completion_p95_s", Unit::Time).with_header("Time", "p95", Tables::TRANSFERS).with_histogram()
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.p95));
     /// The 99th percentile of their completion times.
-    CompletionP99 = MetricDefinition::new("completion_p99_s", Unit::Time).with_header("Time", "p99", TRANSFERS.union(BARS)).from_histogram()
+    CompletionP99 = MetricDefinition::new("completion_p99_s", Unit::Time).with_header("Time", "p99", TRANSFERS.union(BARS)).with_histogram()
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.p99));
     /// The 99.9th percentile of their completion times.
-    CompletionP999 = MetricDefinition::new("completion_p999_s", Unit::Time).with_header("Time", "p99.9", Tables::TRANSFERS).from_histogram()
+    CompletionP999 = MetricDefinition::new("completion_p999_s", Unit::Time).with_header("Time", "p99.9", Tables::TRANSFERS).with_histogram()
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.p999));
     /// Maximum completion time.
     CompletionMax = MetricDefinition::new("completion_max_s", Unit::Time).with_header("Time", "max", TRANSFERS)
@@ -84,16 +84,16 @@ metrics! {
     SlowdownMean = MetricDefinition::new("slowdown_mean", Unit::Dimensionless).with_header("Slowdown", "mean", TRANSFERS.union(BARS))
         .with_transfers_value(|of| of_ratios(&of.slowdown, |of| of.mean));
     /// Median slowdown.
-    SlowdownP50 = MetricDefinition::new("slowdown_p50", Unit::Dimensionless).with_header("Slowdown", "p50", Tables::SIZES).from_histogram()
+    SlowdownP50 = MetricDefinition::new("slowdown_p50", Unit::Dimensionless).with_header("Slowdown", "p50", Tables::SIZES).with_histogram()
         .with_transfers_value(|of| of_ratios(&of.slowdown, |of| of.p50));
     /// 95th percentile of the slowdown.
-    SlowdownP95 = MetricDefinition::new("slowdown_p95", Unit::Dimensionless).with_header("Slowdown", "p95", Tables::NONE).from_histogram()
+    SlowdownP95 = MetricDefinition::new("slowdown_p95", Unit::Dimensionless).with_header("Slowdown", "p95", Tables::NONE).with_histogram()
         .with_transfers_value(|of| of_ratios(&of.slowdown, |of| of.p95));
     /// 99th percentile of the slowdown.
-    SlowdownP99 = MetricDefinition::new("slowdown_p99", Unit::Dimensionless).with_header("Slowdown", "p99", TRANSFERS).from_histogram()
+    SlowdownP99 = MetricDefinition::new("slowdown_p99", Unit::Dimensionless).with_header("Slowdown", "p99", TRANSFERS).with_histogram()
         .with_transfers_value(|of| of_ratios(&of.slowdown, |of| of.p99));
     /// 99.9th percentile of the slowdown.
-    SlowdownP999 = MetricDefinition::new("slowdown_p999", Unit::Dimensionless).with_header("Slowdown", "p99.9", Tables::NONE).from_histogram()
+    SlowdownP999 = MetricDefinition::new("slowdown_p999", Unit::Dimensionless).with_header("Slowdown", "p99.9", Tables::NONE).with_histogram()
         .with_transfers_value(|of| of_ratios(&of.slowdown, |of| of.p999));
     /// Maximum slowdown.
     SlowdownMax = MetricDefinition::new("slowdown_max", Unit::Dimensionless).with_header("Slowdown", "max", Tables::NONE)
@@ -106,7 +106,7 @@ metrics! {
     RoundMean = MetricDefinition::new("round_mean_s", Unit::Time).with_header("Round", "mean", Tables::TRANSFERS)
         .with_group_value(|of| group_rounds(of, |of| of.mean.as_secs_f64()));
     /// 99th percentile of the round duration.
-    RoundP99 = MetricDefinition::new("round_p99_s", Unit::Time).from_histogram().with_group_value(|of| group_rounds(of, |of| of.p99.as_secs_f64()));
+    RoundP99 = MetricDefinition::new("round_p99_s", Unit::Time).with_histogram().with_group_value(|of| group_rounds(of, |of| of.p99.as_secs_f64()));
     /// Maximum round duration.
     RoundMax = MetricDefinition::new("round_max_s", Unit::Time).with_header("Round", "max", Tables::TRANSFERS)
         .with_group_value(|of| group_rounds(of, |of| of.max.as_secs_f64()));
@@ -145,15 +145,15 @@ metrics! {
         .with_flow_value(|of| of_samples(&of.flow.delay, |of| of.mean))
         .with_group_value(|of| of_samples(&of.delay, |of| of.mean)).aggregate_network_by(Aggregation::WeightedMean(Metric::DelaySamples));
     /// Median one-way delay.
-    DelayP50 = MetricDefinition::new("delay_p50_s", Unit::Time).with_header("Delay", "p50", FLOWS.union(GROUPS)).from_histogram()
+    DelayP50 = MetricDefinition::new("delay_p50_s", Unit::Time).with_header("Delay", "p50", FLOWS.union(GROUPS)).with_histogram()
         .with_flow_value(|of| of_samples(&of.flow.delay, |of| of.p50))
         .with_group_value(|of| of_samples(&of.delay, |of| of.p50));
     /// 95th percentile of the one-way delay.
-    DelayP95 = MetricDefinition::new("delay_p95_s", Unit::Time).from_histogram()
+    DelayP95 = MetricDefinition::new("delay_p95_s", Unit::Time).with_histogram()
         .with_flow_value(|of| of_samples(&of.flow.delay, |of| of.p95))
         .with_group_value(|of| of_samples(&of.delay, |of| of.p95));
     /// 99th percentile of the one-way delay; for the network, the maximum over its groups.
-    DelayP99 = MetricDefinition::new("delay_p99_s", Unit::Time).with_header("Delay", "p99", TRAFFIC.union(MEANS).union(BARS)).from_histogram()
+    DelayP99 = MetricDefinition::new("delay_p99_s", Unit::Time).with_header("Delay", "p99", TRAFFIC.union(MEANS).union(BARS)).with_histogram()
         .with_flow_value(|of| of_samples(&of.flow.delay, |of| of.p99))
         .with_group_value(|of| of_samples(&of.delay, |of| of.p99))
         .aggregate_network_by(Aggregation::Max).with_network_name("delay_p99_worst_s");
@@ -180,17 +180,17 @@ metrics! {
         .with_group_value(|of| of_samples(&of.round_trips, |of| of.mean))
         .with_network_value(|of| of_samples(&of.round_trips, |of| of.mean));
     /// Median round-trip time, within 1.6 %.
-    RttP50 = MetricDefinition::new("rtt_p50_s", Unit::Time).from_histogram()
+    RttP50 = MetricDefinition::new("rtt_p50_s", Unit::Time).with_histogram()
         .with_flow_value(|of| of_samples(&of.flow.round_trips, |of| of.p50))
         .with_group_value(|of| of_samples(&of.round_trips, |of| of.p50))
         .with_network_value(|of| of_samples(&of.round_trips, |of| of.p50));
     /// 95th percentile of the round-trip time.
-    RttP95 = MetricDefinition::new("rtt_p95_s", Unit::Time).with_header("RTT", "p95", PAGE).from_histogram()
+    RttP95 = MetricDefinition::new("rtt_p95_s", Unit::Time).with_header("RTT", "p95", PAGE).with_histogram()
         .with_flow_value(|of| of_samples(&of.flow.round_trips, |of| of.p95))
         .with_group_value(|of| of_samples(&of.round_trips, |of| of.p95))
         .with_network_value(|of| of_samples(&of.round_trips, |of| of.p95));
     /// 99th percentile of the round-trip time.
-    RttP99 = MetricDefinition::new("rtt_p99_s", Unit::Time).with_header("RTT", "p99", PAGE).from_histogram()
+    RttP99 = MetricDefinition::new("rtt_p99_s", Unit::Time).with_header("RTT", "p99", PAGE).with_histogram()
         .with_flow_value(|of| of_samples(&of.flow.round_trips, |of| of.p99))
         .with_group_value(|of| of_samples(&of.round_trips, |of| of.p99))
         .with_network_value(|of| of_samples(&of.round_trips, |of| of.p99));
@@ -300,15 +300,15 @@ metrics! {
         .with_flow_value(|of| known_count(media_result(of.flow)?.delay.count));
     /// Median time from the capture of a frame to its complete arrival.
     FrameDelayP50 = MetricDefinition::new("frame_delay_p50_s", Unit::Time).with_parent_object("media").with_header("Frame delay", "p50", MEDIA)
-        .from_histogram()
+        .with_histogram()
         .weighted_mean_by(Metric::FrameDelays).with_flow_value(|of| of_samples(&media_result(of.flow)?.delay, |of| of.p50));
     /// 95th percentile of this frame delay.
     FrameDelayP95 = MetricDefinition::new("frame_delay_p95_s", Unit::Time).with_parent_object("media").with_header("Frame delay", "p95", MEDIA)
-        .from_histogram()
+        .with_histogram()
         .weighted_mean_by(Metric::FrameDelays).with_flow_value(|of| of_samples(&media_result(of.flow)?.delay, |of| of.p95));
     /// 99th percentile of this frame delay.
     FrameDelayP99 = MetricDefinition::new("frame_delay_p99_s", Unit::Time).with_parent_object("media").with_header("Frame delay", "p99", MEDIA)
-        .from_histogram()
+        .with_histogram()
         .weighted_mean_by(Metric::FrameDelays).with_flow_value(|of| of_samples(&media_result(of.flow)?.delay, |of| of.p99));
     /// Number of freezes (W3C webrtc-stats, freezeCount): at least max(3 average, average + 150 ms) between two frames.
     Freezes = MetricDefinition::new("freezes", Unit::Count).with_parent_object("media").with_header("Freezes", "", MEDIA).sum_over_members()

@@ -279,14 +279,40 @@ fn runs_end_when_the_interval_is_narrow_enough() {
 }
 
 #[test]
+fn factors_that_change_nothing_are_named() {
+    let text = "scenario = \"two-flows\"\nset = [\"duration=2 s\", \"warmup=500 ms\"]\nschemes = [\"cubic\", \"vegas\"]\n[grid]\n\
+                link.left-right.rate = [\"5 Mbit/s\", \"10 Mbit/s\"]\ndefaults.link.delay = [\"1 ms\", \"50 ms\"]\n";
+    let folder = temporary_path("sweep-no-effect", text);
+    let said = errors(&sweep(&folder, &["s.toml"]));
+    assert!(said.contains("warning: `defaults.link.delay` changes nothing"), "{said}");
+    assert_eq!(said.matches("changes nothing").count(), 1, "{said}");
+    assert!(!errors(&sweep(&folder, &["s.toml", "--quiet"])).contains("changes nothing"));
+}
+
+#[test]
 fn processes_share_the_points() {
     let folder = temporary_path("sweep-shards", GRID);
+    let is_there = |name: &str| folder.join("s").join(name).exists();
     for (shard, runs) in [("1/2", 4), ("2/2", 8)] {
-        assert!(sweep(&folder, &["s.toml", "--shard", shard, "--quiet"]).status.success());
+        let done = sweep(&folder, &["s.toml", "--shard", shard, "--quiet"]);
+        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(
+            done.status.success() && text.contains("of 2 is complete") && !text.contains("PARTIAL"),
+            "{text}"
+        );
         assert_eq!(count_stored_runs(&folder.join("s")), runs);
+        // Those of each shard would replace those of the others.
+        assert!(!["flows.parquet", "links.parquet", "results.json"].into_iter().any(is_there), "{shard}");
     }
-    let all = sweep(&folder, &["s.toml"]);
+    let page = sweep(&folder, &["s.toml", "--shard", "1/2", "--report"]);
+    assert!(
+        page.status.code() == Some(2) && errors(&page).contains("leave out the shard"),
+        "{}",
+        errors(&page)
+    );
+    let all = sweep(&folder, &["s.toml", "--shard", "1/1"]);
     assert!(errors(&all).contains("8 were stored"), "{}", errors(&all));
+    assert!(["flows.parquet", "links.parquet", "results.json"].into_iter().all(is_there));
     assert!(errors(&sweep(&folder, &["s.toml", "--shard", "3/2"])).contains("I/N"));
 }
 
