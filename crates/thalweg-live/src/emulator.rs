@@ -415,7 +415,7 @@ impl Emulator {
                 }
             }
             GateVerdict::Waits if live.hold(connection, priority, header.ecn, bytes) => {
-                self.counts.held_at_gates += 1
+                self.counts.held_at_gates += 1;
             }
             GateVerdict::Waits => self.counts.gate_drops += 1,
             GateVerdict::Copy => self.counts.copies += 1,

@@ -61,7 +61,7 @@ impl Host {
                     self.endpoint.authorise(handle);
                 }
                 EndpointEvent::Session(SessionEvent::Delivered(data)) => {
-                    self.unconsumed_bytes += u64::from(data.len())
+                    self.unconsumed_bytes += u64::from(data.len());
                 }
                 EndpointEvent::Session(SessionEvent::Ended { .. } | SessionEvent::Finished) => {
                     self.is_closed = true;

@@ -265,7 +265,7 @@ impl Console {
 
     /// Prints a warning of runs. A calling program gets it in quiet mode too.
     pub fn warn_of_runs(&self, text: &str) {
-        if !self.quiet || self.kept.is_some() {
+        if !self.quiet || self.buffer.is_some() {
             self.put(Severity::Warning, "warning: ", text);
         }
     }

@@ -140,7 +140,7 @@ fn marks_are_real() {
         let plan = default_plan(&spec);
         let mut emulator = Emulator::new(plan.clone()).unwrap();
         (0..20).for_each(|_| {
-            emulator.enter(time_at_micros(0), 0, ipv4_udp_packet(&plan, [0, 1], 64, sent, 500))
+            emulator.enter(time_at_micros(0), 0, ipv4_udp_packet(&plan, [0, 1], 64, sent, 500));
         });
         let delivered = advance_until(&mut emulator, time_at_micros(90_000));
         assert!(delivered.iter().all(|delivery| ones_complement_sum(&delivery.bytes[..20]) == 0xffff));
