@@ -47,7 +47,7 @@ pub struct FirstHardLink {
 }
 
 /// Target of one entry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EntryTarget {
     /// Final name.
     pub name: OsString,

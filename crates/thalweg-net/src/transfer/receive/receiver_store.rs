@@ -122,6 +122,7 @@ impl Store {
         }
         drop(self.current.take());
         drop(self.finishers);
+        self.results.fillers.release();
         Ok(())
     }
 
@@ -202,7 +203,9 @@ impl Store {
         let made = match (place, &offer.kind) {
             (Err(fault), _) => Err(fault),
             (Ok(place), OfferKind::Link { modified, target }) => {
-                received_links::create_symbolic_link(&place, target, *modified, depth, &to)
+                self.results.fillers.make_room(&self.results, || {
+                    received_links::create_symbolic_link(&place, target, *modified, depth, &to)
+                })
             }
             (Ok(place), OfferKind::Name { first }) => {
                 let further = HardLink { id, name, weight, place, to };
@@ -250,7 +253,8 @@ impl Store {
             ));
         }
         let place = parent.entry_target(&offer.name, offer.alike, destination)?;
-        let (folder, is_replaced) = place.make_folder(offer.mode, modified, destination)?;
+        let make = || place.clone().make_folder(offer.mode, modified, destination);
+        let (folder, is_replaced) = self.results.fillers.make_room(&self.results, make)?;
         self.results.note(|report| {
             report.folders += 1;
             report.replaced += u64::from(is_replaced);
@@ -381,8 +385,8 @@ impl Store {
                 // Other transfers may have used space since the offer; the size of a stream is unknown.
                 let missing = file.map_or(0, |(size, _)| size - pieces.length());
                 let room = to.quota().map_or(Ok(()), |quota| quota.has_room(missing));
-                let open = || Part::open(place, to);
-                room.and_then(|()| open()).map(Sink::File)
+                let open = || Part::open(place.clone(), to);
+                room.and_then(|()| self.results.fillers.make_room(&self.results, open)).map(Sink::File)
             }
             _ => self.output.take().map(Sink::Output).ok_or(FaultKind::Stopped.into()),
         };
@@ -489,7 +493,13 @@ impl Store {
         let name = match self.current.take_if(|current| current.id == id) {
             // Already reported.
             Some(Current { sink: Sink::Discard, .. }) => return,
-            Some(current) => current.name,
+            Some(Current { name, sink, .. }) => {
+                // A changed file can be resumed, one that is gone cannot.
+                if let (Sink::File(part), FaultKind::Vanished) = (sink, fault.kind) {
+                    part.discard();
+                }
+                name
+            }
             None => match self.pending.remove(id) {
                 Some(pending) => pending.name,
                 // The sender had not yet learned of the failure.

@@ -143,6 +143,9 @@ fn a_source_that_is_removed_while_it_is_sent_has_vanished() {
         failures(&ends, &[("a", fault)]);
         assert_eq!(to.read("b"), b"b", "the others come through");
         assert!(!to.join("a").exists());
+        // Only a file that still exists can be resumed.
+        let is_left = to.join(&name_of_unfinished("a")).exists();
+        assert_eq!(is_left, fault == FaultKind::Changed, "{:?}", to.names());
     }
 }
 

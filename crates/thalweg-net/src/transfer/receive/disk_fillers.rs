@@ -1,0 +1,103 @@
+//! Unfinished files that filled the receiver's disk.
+
+use super::sync_threads::Results;
+use super::unfinished_file::Part;
+use crate::transfer::transfer_error::{Fault, FaultKind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Unfinished files of a transfer that failed because the disk was full. A later transfer can resume them, but other
+/// files of this one may fit in their place: they are removed as soon as one of these finds the disk full.
+#[derive(Clone, Debug, Default)]
+pub struct DiskFillers(Arc<Mutex<Vec<Part>>>);
+
+impl DiskFillers {
+    fn parts(&self) -> MutexGuard<'_, Vec<Part>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an unfinished file. An empty one is removed instead.
+    pub fn keep(&self, part: Part, results: &Results) {
+        if !part.is_empty() {
+            self.parts().push(part);
+            results.note(|report| report.keeps_part_on_full_disk = true);
+        }
+    }
+
+    /// Runs `work`, and again while the disk is full and removing a kept file may free space.
+    pub fn make_room<T>(
+        &self,
+        results: &Results,
+        mut work: impl FnMut() -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        loop {
+            let done = work();
+            if !matches!(&done, Err(fault) if fault.kind == FaultKind::DiskFull) {
+                return done;
+            }
+            let (part, is_last) = {
+                let mut parts = self.parts();
+                (parts.pop(), parts.is_empty())
+            };
+            let Some(part) = part else { return done };
+            part.discard();
+            results.note(|report| report.keeps_part_on_full_disk = !is_last);
+        }
+    }
+
+    /// Releases the kept files: their data stay for a later transfer.
+    pub fn release(&self) {
+        self.parts().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::folder_until_complete::Folder;
+    use super::super::{Claims, Destination};
+    use super::*;
+    use std::sync::mpsc::sync_channel;
+
+    #[test]
+    fn kept_parts_make_room_one_by_one() {
+        let folder = std::env::temp_dir().join(format!("thalweg-fillers-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let to = Destination::new(&folder, Claims::default(), "anna").unwrap();
+        let top = Folder::top(Arc::clone(&to.top)).unwrap();
+        let results = Results {
+            replies: sync_channel(1).0,
+            report: Arc::default(),
+            progress: Arc::default(),
+            shared: super::super::LinkedFiles::default(),
+            fillers: DiskFillers::default(),
+        };
+        let fillers = &results.fillers;
+        let keep = |name: &[u8], contents: &[u8]| {
+            let place = top.entry_target(name, false, &to).unwrap();
+            let mut part = Part::open(place, &to).unwrap();
+            part.write(0, contents).unwrap();
+            fillers.keep(part, &results);
+        };
+        let count = || std::fs::read_dir(&folder).unwrap().count();
+        let keeps = || results.report.lock().unwrap().keeps_part_on_full_disk;
+        // As long as there are more files than this, the disk is full.
+        let fits_beside = |max: usize| {
+            let full = || if count() <= max { Ok(()) } else { Err(FaultKind::DiskFull.into()) };
+            fillers.make_room(&results, full).map_err(|fault: Fault| fault.kind)
+        };
+        keep(b"empty", b"");
+        assert_eq!((count(), keeps()), (0, false));
+        keep(b"a", b"1");
+        keep(b"b", b"2");
+        assert_eq!((fits_beside(2), count(), keeps()), (Ok(()), 2, true));
+        assert_eq!((fits_beside(1), count(), keeps()), (Ok(()), 1, true));
+        // Other faults remove nothing.
+        let other = fillers.make_room(&results, || Err::<(), _>(FaultKind::Permission.into()));
+        assert_eq!((other.unwrap_err().kind, count()), (FaultKind::Permission, 1));
+        assert_eq!((fits_beside(0), count(), keeps()), (Ok(()), 0, false));
+        keep(b"c", b"3");
+        fillers.release();
+        assert_eq!((fits_beside(0), count(), keeps()), (Err(FaultKind::DiskFull), 1, true));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
