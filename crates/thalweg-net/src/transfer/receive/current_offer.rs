@@ -41,7 +41,7 @@ impl Current {
                 part.discard();
                 results.note(|report| report.cut = None);
             }
-            (Sink::File(part), Some(_), FaultKind::DiskFull) => results.fillers.keep(part, results),
+            (Sink::File(part), Some(_), FaultKind::DiskFull) => results.fillers.keep(part),
             _ => {}
         }
         report_failed_file(self.id, &self.name, fault, results);
@@ -109,7 +109,7 @@ impl Current {
             return sender_violation("a hole extends beyond its file");
         }
         let made = match &mut self.sink {
-            Sink::File(part) => results.fillers.make_room(results, || part.hole(self.position, length)),
+            Sink::File(part) => results.fillers.make_room(|| part.hole(self.position, length)),
             Sink::Output(output) => io::copy(&mut io::repeat(0).take(length), output)
                 .map(|_| ())
                 .map_err(|error| Fault::from_io_error(&error)),
@@ -144,7 +144,7 @@ impl Current {
         }
         results.progress.add_moved(length);
         let written = match &mut self.sink {
-            Sink::File(part) => results.fillers.make_room(results, || part.write(self.position, bytes)),
+            Sink::File(part) => results.fillers.make_room(|| part.write(self.position, bytes)),
             Sink::Output(output) => output.write_all(bytes).map_err(|error| Fault::from_io_error(&error)),
             Sink::Discard => return Ok(()),
         };

@@ -175,7 +175,7 @@ where
     let here = |error: io::Error| Error::Here(Fault::from_io_error(&error));
     let (replies, writer) = reply_thread::start_reply_thread(to_peer, progress).map_err(here)?;
     let (report, progress) = (Arc::clone(report), Arc::clone(progress));
-    let (shared, fillers) = (LinkedFiles::default(), DiskFillers::default());
+    let (shared, fillers) = (LinkedFiles::default(), DiskFillers::new(&report));
     let results = Results { replies, report, progress, shared, fillers };
     let mut frames = FrameReader::new(from_peer);
     let begun = read_greeting(&mut frames).and_then(|(checksum, priority)| {

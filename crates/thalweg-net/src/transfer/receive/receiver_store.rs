@@ -202,11 +202,10 @@ impl Store {
         let place = folder.and_then(|folder| folder.entry_target(&offer.name, offer.alike, &to));
         let made = match (place, &offer.kind) {
             (Err(fault), _) => Err(fault),
-            (Ok(place), OfferKind::Link { modified, target }) => {
-                self.results.fillers.make_room(&self.results, || {
-                    received_links::create_symbolic_link(&place, target, *modified, depth, &to)
-                })
-            }
+            (Ok(place), OfferKind::Link { modified, target }) => self
+                .results
+                .fillers
+                .make_room(|| received_links::create_symbolic_link(&place, target, *modified, depth, &to)),
             (Ok(place), OfferKind::Name { first }) => {
                 let further = HardLink { id, name, weight, place, to };
                 if self.results.shared.name(*first, further, &self.results) {
@@ -254,7 +253,7 @@ impl Store {
         }
         let place = parent.entry_target(&offer.name, offer.alike, destination)?;
         let make = || place.clone().make_folder(offer.mode, modified, destination);
-        let (folder, is_replaced) = self.results.fillers.make_room(&self.results, make)?;
+        let (folder, is_replaced) = self.results.fillers.make_room(make)?;
         self.results.note(|report| {
             report.folders += 1;
             report.replaced += u64::from(is_replaced);
@@ -386,7 +385,7 @@ impl Store {
                 let missing = file.map_or(0, |(size, _)| size - pieces.length());
                 let room = to.quota().map_or(Ok(()), |quota| quota.has_room(missing));
                 let open = || Part::open(place.clone(), to);
-                room.and_then(|()| self.results.fillers.make_room(&self.results, open)).map(Sink::File)
+                room.and_then(|()| self.results.fillers.make_room(open)).map(Sink::File)
             }
             _ => self.output.take().map(Sink::Output).ok_or(FaultKind::Stopped.into()),
         };

@@ -63,7 +63,7 @@ impl Results {
     pub fn finish(&self, finished: CompleteFile) {
         let CompleteFile { id, name, mut part, size, mode, modified } = finished;
         let first = part.first();
-        match self.fillers.make_room(self, || part.finish(size, mode, modified)) {
+        match self.fillers.make_room(|| part.finish(size, mode, modified)) {
             Ok(is_replaced) => {
                 self.note(|report| {
                     report.files += 1;
@@ -76,7 +76,7 @@ impl Results {
             }
             Err(fault) => {
                 if fault.kind == FaultKind::DiskFull && modified.is_some() {
-                    self.fillers.keep(part, self);
+                    self.fillers.keep(part);
                 }
                 self.note(|report| report.fail(&name, fault.clone()));
                 self.progress.file_done();
