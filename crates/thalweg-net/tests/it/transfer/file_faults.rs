@@ -149,6 +149,15 @@ fn a_source_that_is_removed_while_it_is_sent_has_vanished() {
     }
 }
 
+/// Files of procfs have contents but a size of 0: they must not arrive empty.
+#[test]
+fn files_of_another_size_than_reported_fail() {
+    let to = TestFolder::new("to");
+    let ends = Transfer::default().run(&["/proc/version".into()], &to);
+    failures(&ends, &[("version", FaultKind::Storage)]);
+    assert_eq!(to.names(), [""; 0]);
+}
+
 #[test]
 fn files_that_vanish_or_change_before_their_turn() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
