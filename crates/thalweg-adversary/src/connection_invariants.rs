@@ -121,7 +121,7 @@ impl World {
                     .then_some(())
                     .ok_or_else(|| "a connection that its peer still has was reset".to_owned())
             }
-            CloseReason::Silent => Ok(()),
+            CloseReason::Silent | CloseReason::Unsendable(_) => Ok(()),
             CloseReason::PathMtuTooSmall
             | CloseReason::Protocol
             | CloseReason::Forgeries

@@ -163,6 +163,9 @@ pub struct Handle {
 pub enum ConnectError {
     /// Timeout without an answer.
     NoAnswer,
+    /// Timeout because this host could not send: the error number of the operating system. A
+    /// [`Socket`](crate::live::Socket) reports it; an endpoint sends nothing itself.
+    Unsendable(i32),
     /// Untrusted key of the responder.
     WrongKey(PublicKey),
     /// The host is reachable, but packets as large as a handshake are lost.

@@ -41,6 +41,9 @@ impl fmt::Display for NetError {
             Self::Connect(ConnectError::NoAnswer) => {
                 f.write_str("no answer: nothing listens there, or UDP is blocked on the path (a firewall, a NAT)")
             }
+            Self::Connect(ConnectError::Unsendable(number)) => {
+                write!(f, "this host cannot send to it: {}", io::Error::from_raw_os_error(*number))
+            }
             Self::Connect(ConnectError::WrongKey(key)) => {
                 write!(f, "the peer that answered has the unexpected key {key}")
             }
@@ -60,6 +63,10 @@ impl fmt::Display for NetError {
                 write!(f, "the peer closed the connection: {reason} (code {code})")
             }
             Self::Closed(CloseReason::Silent) => f.write_str("the peer timed out"),
+            Self::Closed(CloseReason::Unsendable(number)) => {
+                let error = io::Error::from_raw_os_error(*number);
+                write!(f, "the peer timed out, and this host could not send to it: {error}")
+            }
             Self::Closed(CloseReason::Reset) => {
                 f.write_str(
                     "the peer no longer knows the connection: it restarted, or timed out",
@@ -88,8 +95,10 @@ impl std::error::Error for NetError {}
 impl From<NetError> for io::Error {
     fn from(error: NetError) -> Self {
         let kind = match &error {
-            NetError::Connect(ConnectError::NoAnswer | ConnectError::PathMtuTooSmall)
-            | NetError::Closed(CloseReason::Silent) => io::ErrorKind::TimedOut,
+            NetError::Connect(
+                ConnectError::NoAnswer | ConnectError::Unsendable(_) | ConnectError::PathMtuTooSmall,
+            )
+            | NetError::Closed(CloseReason::Silent | CloseReason::Unsendable(_)) => io::ErrorKind::TimedOut,
             NetError::Connect(ConnectError::Version(_)) => io::ErrorKind::Unsupported,
             NetError::Connect(ConnectError::WrongKey(_)) => io::ErrorKind::PermissionDenied,
             NetError::Connect(ConnectError::NameTooLong) | NetError::DatagramSize => {

@@ -12,6 +12,7 @@ mod host_clock;
 mod host_lateness;
 mod packet_steering;
 mod reachability;
+mod send_errors;
 mod socket;
 mod socket_shared_state;
 mod socket_thread;

@@ -1,7 +1,7 @@
 //! Connection establishment, with early detection of unreachable hosts, and detection of ended peers.
 
 use super::{Connection, NetError, Socket};
-use crate::endpoint::Connect;
+use crate::endpoint::{Connect, ConnectError};
 use crate::session::SessionStats;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -22,6 +22,8 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of refusals before giving up. Refusals can be forged: this limits the effect, and a live receiver has
 /// answered by then.
 const MAX_REFUSALS: u32 = 2;
+/// Number of consecutive sends refused by this host before giving up: an interface may be about to come up.
+const SEND_ERRORS: u32 = 3;
 const MIN_CONNECT_TIME: Duration = Duration::from_secs(3);
 
 /// Time without a packet of a connected peer after which its host is probed, and minimum number of packets sent in it:
@@ -57,7 +59,7 @@ pub fn connect_reachable(
     let (begun, remote) = (Instant::now(), connect.remote);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut connecting = pin!(socket.connect_async(connect));
-    let mut probe = None;
+    let mut probe = Probe::new(remote, RETRY_INTERVAL);
     loop {
         if let Poll::Ready(connected) = connecting.as_mut().poll(&mut Context::from_waker(&waker)) {
             return connected.map_err(ConnectFailure::Net);
@@ -66,11 +68,14 @@ pub fn connect_reachable(
             return Err(ConnectFailure::Stopped);
         }
         if begun.elapsed() >= PROBE_INTERVAL {
-            // Without a probe there are no refusals.
-            let probe = probe.get_or_insert_with(|| Probe::new(remote, RETRY_INTERVAL).ok());
-            let refusals = probe.as_mut().map_or(0, |probe| probe.refusals(Instant::now()));
-            if refusals >= MAX_REFUSALS && begun.elapsed() >= MIN_CONNECT_TIME {
-                return Err(ConnectFailure::Refused);
+            let refusals = probe.refusals(Instant::now());
+            if begun.elapsed() >= MIN_CONNECT_TIME {
+                if refusals >= MAX_REFUSALS {
+                    return Err(ConnectFailure::Refused);
+                }
+                if let Some(number) = probe.persistent_send_error() {
+                    return Err(ConnectFailure::Net(NetError::Connect(ConnectError::Unsendable(number))));
+                }
             }
         }
         thread::park_timeout(POLL_INTERVAL);
@@ -89,33 +94,61 @@ impl Wake for Unpark {
 /// 4.1.3.3). Receivers ignore them.
 #[derive(Debug)]
 struct Probe {
-    socket: UdpSocket,
+    remote: SocketAddr,
+    /// The connected socket, once there is a route.
+    socket: Option<UdpSocket>,
     interval: Duration,
     sent: Option<Instant>,
     refusals: u32,
+    /// Error number and count of the last consecutive sends that this host refused.
+    send_errors: Option<(i32, u32)>,
 }
 
 impl Probe {
-    fn new(remote: SocketAddr, interval: Duration) -> io::Result<Self> {
+    const fn new(remote: SocketAddr, interval: Duration) -> Self {
+        Self { remote, socket: None, interval, sent: None, refusals: 0, send_errors: None }
+    }
+
+    fn connected_socket(remote: SocketAddr) -> io::Result<UdpSocket> {
         let any = if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
         socket.connect(remote)?;
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, interval, sent: None, refusals: 0 })
+        Ok(socket)
     }
 
     /// Returns the number of refusals so far.
     fn refusals(&mut self, now: Instant) -> u32 {
-        let mut count = |result: io::Result<usize>| {
-            self.refusals +=
-                u32::from(result.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused));
-        };
-        count(self.socket.recv(&mut []));
+        let is_refusal = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        let received = self.socket.as_ref().map(|socket| socket.recv(&mut []));
+        self.refusals +=
+            u32::from(received.is_some_and(|received| received.is_err_and(|error| is_refusal(&error))));
         if self.sent.is_none_or(|sent| now.saturating_duration_since(sent) >= self.interval) {
             self.sent = Some(now);
-            count(self.socket.send(&[]));
+            match self.send() {
+                Err(error) if is_refusal(&error) => self.refusals += 1,
+                Err(error) => {
+                    let count = self.send_errors.map_or(0, |(_, count)| count);
+                    self.send_errors = error.raw_os_error().map(|number| (number, count + 1));
+                }
+                Ok(_) => self.send_errors = None,
+            }
         }
         self.refusals
+    }
+
+    fn send(&mut self) -> io::Result<usize> {
+        let socket = match self.socket.take() {
+            Some(socket) => socket,
+            // Fails without a route.
+            None => Self::connected_socket(self.remote)?,
+        };
+        self.socket.insert(socket).send(&[])
+    }
+
+    /// Returns the error number if this host has refused the last sends.
+    fn persistent_send_error(&self) -> Option<i32> {
+        self.send_errors.filter(|(_, count)| *count >= SEND_ERRORS).map(|(number, _)| number)
     }
 }
 
@@ -151,11 +184,8 @@ impl ClosedPortDetector {
         if !is_silent || stats.packets_sent.saturating_sub(sent) < MIN_UNANSWERED {
             return false;
         }
-        if self.probe.is_none() {
-            // Without a probe there are no refusals.
-            self.probe = Probe::new(self.remote, CONNECTED_PROBE_INTERVAL).ok();
-        }
-        self.probe.as_mut().is_some_and(|probe| probe.refusals(now) >= CONNECTED_REFUSALS)
+        let probe = self.probe.get_or_insert_with(|| Probe::new(self.remote, CONNECTED_PROBE_INTERVAL));
+        probe.refusals(now) >= CONNECTED_REFUSALS
     }
 }
 
@@ -168,13 +198,32 @@ mod tests {
         let there = UdpSocket::bind("127.0.0.1:0").unwrap();
         let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         for (remote, is_refused) in [(there.local_addr().unwrap(), false), (gone, true)] {
-            let mut probe = Probe::new(remote, Duration::ZERO).unwrap();
+            let mut probe = Probe::new(remote, Duration::ZERO);
             for _ in 0..3 {
                 probe.refusals(Instant::now());
                 thread::sleep(POLL_INTERVAL);
             }
             assert_eq!(probe.refusals(Instant::now()) >= MAX_REFUSALS, is_refused);
+            assert_eq!(probe.persistent_send_error(), None);
         }
+    }
+
+    /// Without `SO_BROADCAST`, the kernel refuses this destination, as it does those without a route.
+    #[test]
+    fn a_host_that_cannot_send_says_why() {
+        let mut probe = Probe::new("255.255.255.255:9".parse().unwrap(), Duration::ZERO);
+        for _ in 1..SEND_ERRORS {
+            assert_eq!((probe.refusals(Instant::now()), probe.persistent_send_error()), (0, None));
+        }
+        probe.refusals(Instant::now());
+        let number = probe.persistent_send_error().unwrap();
+        let text = NetError::Connect(ConnectError::Unsendable(number)).to_string();
+        assert_eq!(text, format!("this host cannot send to it: {}", io::Error::from_raw_os_error(number)));
+        // The route has come back.
+        let there = UdpSocket::bind("127.0.0.1:0").unwrap();
+        probe.remote = there.local_addr().unwrap();
+        probe.refusals(Instant::now());
+        assert_eq!(probe.persistent_send_error(), None);
     }
 
     /// Returns the time in milliseconds after which a peer at `remote` has ended, if it has within 20 s. `received` and

@@ -286,7 +286,7 @@ fn socket_identity(local: SocketAddr) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Listen;
+    use crate::endpoint::{ConnectError, Listen};
     use crate::identity::Identity;
     use thalweg_proto::units::{Duration, Time};
 
@@ -310,6 +310,33 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(now >= Time::ZERO + Duration::from_secs(1), "{now:?}");
+    }
+
+    /// A socket bound to the loopback interface cannot send to other hosts.
+    #[test]
+    fn a_timeout_names_the_error_of_the_sends() {
+        let (clock, jumps) = Clock::with_jumps();
+        let (running, mut drivers) = Socket::prepare(listening(clock)).unwrap();
+        let driver = drivers.pop().unwrap();
+        let thread = std::thread::spawn(move || driver.run());
+        let socket = Socket { running: Arc::new(running) };
+        let request = Connect {
+            remote: "192.0.2.1:9".parse().unwrap(),
+            trust: Trust::Anyone,
+            service: "test".into(),
+            scheme: "cubic".parse().unwrap(),
+            recorder: None,
+        };
+        let connecting = socket.clone();
+        let failed = std::thread::spawn(move || connecting.connect(request).map(drop));
+        while socket.stats().1.failed == 0 {
+            std::thread::yield_now();
+        }
+        jumps.advance(Duration::from_secs(60));
+        let error = failed.join().unwrap().unwrap_err();
+        assert!(matches!(error, NetError::Connect(ConnectError::Unsendable(_))), "{error:?}");
+        drop(socket);
+        thread.join().unwrap();
     }
 
     /// A panic of the thread has this effect: its state is dropped.

@@ -2,13 +2,15 @@
 
 use super::connection_shared_state::{MIN_SPLIT, Peer, Pipe, SetupStage};
 use super::host_clock::Clock;
+use super::send_errors::SendErrors;
 use super::socket_shared_state::{IncomingConnection, SocketThreadState};
 use super::udp_offload_socket::{ReceivedBytes, SendOutcome, Udp};
 use super::wakeup_coalescing::Coalescing;
 use crate::datagram_batch::Batch;
-use crate::endpoint::{Endpoint, EndpointEvent, Handle};
+use crate::endpoint::{ConnectError, Endpoint, EndpointEvent, Handle};
 use crate::session::{CloseReason, PollResult, SessionEvent, Terms, code};
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thalweg_proto::payload::{Payload as _, Slice};
@@ -51,6 +53,7 @@ pub(super) struct Driver {
     endpoint: Endpoint,
     clock: Clock,
     batch: Batch,
+    send_errors: SendErrors,
     /// First unsent run of the batch, and the byte offset in it.
     unsent: (usize, usize),
     pipes: HashMap<Handle, LiveConnection>,
@@ -94,6 +97,8 @@ impl Drop for Driver {
 
 struct LiveConnection {
     pipe: Arc<Pipe>,
+    /// Address of the peer at connection setup.
+    remote: SocketAddr,
     stats_at: Time,
 }
 
@@ -113,6 +118,7 @@ impl Driver {
             endpoint,
             clock,
             batch: Batch::new(),
+            send_errors: SendErrors::default(),
             unsent: (0, 0),
             pipes: HashMap::new(),
             stats_at: Time::ZERO,
@@ -277,9 +283,10 @@ impl Driver {
         }
         self.pass_on();
         for (connect, pipe) in connects {
+            let remote = connect.remote;
             let handle = self.endpoint.connect(now, connect);
             pipe.lock().handle = Some(handle);
-            self.pipes.insert(handle, LiveConnection { pipe, stats_at: Time::ZERO });
+            self.pipes.insert(handle, LiveConnection { pipe, remote, stats_at: Time::ZERO });
         }
         for pipe in notified.drain(..) {
             self.serve(now, &pipe);
@@ -382,8 +389,10 @@ impl Driver {
                     let datagrams = self.batch.bytes(run);
                     self.endpoint.on_refused(now, run.destination, run.segment_bytes, datagrams);
                 }
-                // Treat an error as packet loss.
-                Ok(SendOutcome::All) | Err(_) => {}
+                Ok(SendOutcome::All) => self.send_errors.on_sent(run.destination),
+                // Treat an error as packet loss, but name it if the peer times out.
+                Ok(SendOutcome::Failed(number)) => self.send_errors.on_failed(run.destination, number),
+                Err(_) => {}
             }
             self.unsent = (self.unsent.0 + 1, 0);
         }
@@ -421,8 +430,12 @@ impl Driver {
                 }
                 EndpointEvent::NotConnected(error) => {
                     if let Some(live) = self.pipes.remove(&handle) {
+                        let number = self.send_errors.last(live.remote);
                         let mut state = live.pipe.lock();
-                        state.opening = SetupStage::Failed(error);
+                        state.opening = SetupStage::Failed(match (error, number) {
+                            (ConnectError::NoAnswer, Some(number)) => ConnectError::Unsendable(number),
+                            (error, _) => error,
+                        });
                         live.pipe.wake_all(&mut state);
                     }
                 }
@@ -455,7 +468,7 @@ impl Driver {
                     }
                     drop(arrivals);
                     self.shared.accept_queue.arrived.notify_one();
-                    self.pipes.insert(handle, LiveConnection { pipe, stats_at: Time::ZERO });
+                    self.pipes.insert(handle, LiveConnection { pipe, remote, stats_at: Time::ZERO });
                 }
             }
         }
@@ -506,7 +519,7 @@ impl Driver {
 
     fn session_event(&mut self, now: Time, handle: Handle, event: SessionEvent) {
         let Some(live) = self.pipes.get_mut(&handle) else { return };
-        let pipe = Arc::clone(&live.pipe);
+        let (pipe, remote) = (Arc::clone(&live.pipe), live.remote);
         let mut state = pipe.lock();
         if (now.since(live.stats_at) > STATS_INTERVAL
             || matches!(event, SessionEvent::Finished | SessionEvent::Ended { .. } | SessionEvent::Closed(_)))
@@ -536,7 +549,11 @@ impl Driver {
                 pipe.wake_writers(&mut state);
             }
             SessionEvent::Closed(why) => {
-                state.closed = Some(why);
+                let remote = self.endpoint.session(handle).map_or(remote, |session| session.remote());
+                state.closed = Some(match (why, self.send_errors.last(remote)) {
+                    (CloseReason::Silent, Some(number)) => CloseReason::Unsendable(number),
+                    (why, _) => why,
+                });
                 state.outgoing.clear();
                 state.outgoing_bytes = 0;
                 let is_forgotten = state.closed == Some(CloseReason::Here);

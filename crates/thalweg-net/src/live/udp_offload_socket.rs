@@ -126,6 +126,8 @@ pub struct ReceiveResult {
 pub enum SendOutcome {
     /// The whole run was sent.
     All,
+    /// The host refused the last datagrams of the run: the error number.
+    Failed(i32),
     /// The socket buffer is full; the run remains unsent from this byte on.
     Full(usize),
     /// Datagrams of this size exceed the interface MTU.
@@ -265,7 +267,7 @@ impl Udp {
             Offload::Auto => self.state.max_gso_segments().max(1),
             Offload::None => 1,
         };
-        let mut start = from;
+        let (mut start, mut error_number) = (from, None);
         while start < bytes.len() {
             let end = bytes.len().min(start + run.segment_bytes * segments);
             let are_single =
@@ -280,6 +282,7 @@ impl Udp {
                     self.stats.sends += 1;
                     self.stats.datagrams_sent += length.div_ceil(run.segment_bytes) as u64;
                     start += length;
+                    error_number = None;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.stats.full += 1;
@@ -295,13 +298,14 @@ impl Udp {
                     return self.send(batch, run, start);
                 }
                 // A failed send counts as a loss in the network: a route may return.
-                Err(_) => {
+                Err(error) => {
                     self.stats.failed += 1;
+                    error_number = error.raw_os_error();
                     start = if are_single { start + run.segment_bytes } else { end };
                 }
             }
         }
-        Ok(SendOutcome::All)
+        Ok(error_number.map_or(SendOutcome::All, SendOutcome::Failed))
     }
 
     /// Sends the datagrams of a run with one GSO call.

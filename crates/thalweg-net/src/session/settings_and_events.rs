@@ -59,6 +59,9 @@ pub enum CloseReason {
     },
     /// Idle time-out without a packet from the peer.
     Silent,
+    /// Idle time-out while this host could not send: the error number of the operating system. A
+    /// [`Socket`](crate::live::Socket) reports it; a session sends nothing itself.
+    Unsendable(i32),
     /// Reset: the peer has no state of the connection; it restarted or gave up.
     Reset,
     /// Path-MTU black hole: packets from the peer arrive, but packets of the base size do not reach it.

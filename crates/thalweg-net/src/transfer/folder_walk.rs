@@ -357,7 +357,7 @@ impl SourceFile {
         let mut have = 0;
         while have < into.len() {
             match self.read(&mut into[have..])? {
-                0 => return Err(self.changed_fault()),
+                0 => return Err(self.short_fault()),
                 count => have += count,
             }
         }
@@ -392,7 +392,7 @@ impl SourceFile {
     pub fn checksum(&self) -> Result<Digest, Fault> {
         let digest = tree_hash::hash_file(&self.file, self.stamp.size());
         let digest = digest.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.changed_fault(),
+            io::ErrorKind::UnexpectedEof => self.short_fault(),
             _ => Fault::from_source_error(&error),
         })?;
         self.check().map(|()| digest)
@@ -411,11 +411,30 @@ impl SourceFile {
         }
     }
 
+    /// Checks that the file was not modified and ends where its size says. Files that the kernel or a program makes up
+    /// may not: in procfs their size is 0.
+    pub fn check_end(&mut self) -> Result<(), Fault> {
+        let beyond = self.read(&mut [0])?;
+        self.check()?;
+        if beyond > 0 { Err(size_fault("more")) } else { Ok(()) }
+    }
+
+    /// Returns the fault for a file that ends before its size says.
+    pub fn short_fault(&self) -> Fault {
+        self.check().err().unwrap_or_else(|| size_fault("fewer"))
+    }
+
     /// Returns the fault for a changed file: removed, or modified.
-    pub fn changed_fault(&self) -> Fault {
+    fn changed_fault(&self) -> Fault {
         match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => FaultKind::Vanished.into(),
             _ => FaultKind::Changed.into(),
         }
     }
+}
+
+/// Returns the fault for an unchanged file that has `more` or `fewer` bytes than its size.
+fn size_fault(more: &str) -> Fault {
+    let text = format!("at the sender: it has {more} bytes than its size says; send it through a pipe");
+    Fault::new(FaultKind::Storage, text)
 }

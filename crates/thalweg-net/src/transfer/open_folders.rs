@@ -9,7 +9,9 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, T
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -120,6 +122,22 @@ impl Dir {
             flags,
             Mode::empty(),
         )?)))
+    }
+
+    /// Opens the sub-folder `name` of this user as [`Dir::enter`] does, although its permissions deny that: its owner
+    /// gets all first.
+    ///
+    /// # Errors
+    /// It is another user's, cannot be opened, or is not a folder.
+    pub fn enter_closed(&self, name: &OsStr) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(&self.0, require_single_component(name)?, flags, Mode::empty())?;
+        let mode = rustix::fs::fstat(&folder)?.st_mode & 0o7777 | 0o700;
+        // There is no call for a descriptor of this kind; its link in `/proc` cannot be exchanged as a path could.
+        let link = format!("/proc/self/fd/{}", folder.as_raw_fd());
+        std::fs::set_permissions(link, std::fs::Permissions::from_mode(mode))?;
+        let flags = OFlags::DIRECTORY | COMMON_OPEN_FLAGS;
+        Ok(Self(File::from(rustix::fs::openat(&folder, ".", flags, Mode::empty())?)))
     }
 
     /// Creates the folder `name`. The process's umask applies to `mode`.
@@ -377,6 +395,14 @@ mod tests {
         assert!(dir.read(file).is_err() && dir.write(file).is_err() && dir.create(file).is_err());
         assert_eq!(dir.lookup(file).unwrap().unwrap().kind, EntryKind::Link);
         assert!(dir.enter(OsStr::new("sub")).is_ok());
+        // A folder that its owner may not enter is opened; links are not, nor are the modes of their targets changed.
+        let closed = std::fs::Permissions::from_mode(0o005);
+        std::fs::set_permissions(top.join("in/sub"), closed).unwrap();
+        assert!(dir.enter_closed(OsStr::new("sub")).is_ok());
+        assert_eq!(dir.lookup(OsStr::new("sub")).unwrap().unwrap().mode, 0o705);
+        for name in ["link", "file", "..", "sub/.."] {
+            assert!(dir.enter_closed(OsStr::new(name)).is_err(), "{name}");
+        }
         std::fs::remove_dir_all(&top).unwrap();
     }
 }

@@ -233,6 +233,9 @@ pub struct Report {
     pub failed: u64,
     /// First failures, without the contents of folders that could not be created.
     pub failures: Vec<Failure>,
+    /// True at the receiver if a file failed because the disk was full, and a part of it is kept: a later transfer
+    /// resumes it.
+    pub keeps_part_on_full_disk: bool,
     /// Incomplete stream, if any.
     pub unresumable: Option<UnresumableItem>,
     /// Bytes of stored names and reasons.

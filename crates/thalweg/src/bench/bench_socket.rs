@@ -54,7 +54,21 @@ pub fn open_socket(
     Ok((socket, identity))
 }
 
-pub fn transfer_counts(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> Value {
+/// Returns the smoothed round-trip time in seconds; `None` at an end that does not send the measured data: the
+/// acknowledgements of its few packets are delayed.
+pub fn smoothed_rtt_seconds(stats: &SessionStats, sends: bool) -> Option<f64> {
+    let smoothed_rtt = stats.sending.sender.smoothed_rtt.filter(|_| sends);
+    smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64)
+}
+
+/// Returns the results of an end; it `sends` the measured data or receives them.
+pub fn transfer_counts(
+    bytes: u64,
+    time: Duration,
+    cpu: Duration,
+    stats: &SessionStats,
+    sends: bool,
+) -> Value {
     let seconds = time.as_secs_f64();
     let gigabytes = bytes as f64 / 1e9;
     let mut limits = serde_json::Map::new();
@@ -72,8 +86,9 @@ pub fn transfer_counts(bytes: u64, time: Duration, cpu: Duration, stats: &Sessio
         "cpu_seconds_per_gigabyte": if bytes > 0 { cpu.as_secs_f64() / gigabytes } else { 0.0 },
         "datagram_bytes": stats.datagram,
         "ecn": stats.ecn.name(),
-        "smoothed_rtt_seconds": stats.sending.sender.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
+        "smoothed_rtt_seconds": smoothed_rtt_seconds(stats, sends),
         "limited_by_seconds": limits,
+        "sends": sends,
     });
     for counter in COUNTERS {
         debug_assert!(result.get(counter.name).is_none(), "{} is there already", counter.name);
@@ -85,4 +100,18 @@ pub fn transfer_counts(bytes: u64, time: Duration, cpu: Duration, stats: &Sessio
 #[expect(clippy::needless_pass_by_value, reason = "it is handed over by what fails")]
 pub fn bench_error(error: NetError) -> Error {
     Error::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_sender_of_the_data_reports_the_round_trip() {
+        let mut stats = SessionStats::default();
+        stats.sending.sender.smoothed_rtt = Some(thalweg_proto::units::Duration::from_millis(25));
+        let second = Duration::from_secs(1);
+        let rtt = |sends| transfer_counts(1, second, second, &stats, sends)["smoothed_rtt_seconds"].clone();
+        assert_eq!((rtt(true), rtt(false)), (json!(0.025), Value::Null));
+    }
 }

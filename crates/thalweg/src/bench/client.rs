@@ -1,7 +1,9 @@
 //! Benchmark client: requests a measurement and reports its results.
 
 use super::bench_arguments::BenchOptions;
-use super::bench_socket::{SERVICE, bench_error, open_socket, process_cpu_time, transfer_counts};
+use super::bench_socket::{
+    SERVICE, bench_error, open_socket, process_cpu_time, smoothed_rtt_seconds, transfer_counts,
+};
 use super::bench_streams::{MAX_DURATION, Request, parse_results_trailer, read_within, write_for};
 use super::result_text::ClientResults;
 use crate::console_output::{CommandResult, Console, Error};
@@ -69,7 +71,8 @@ pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> C
         })
         .collect();
     let printed = arguments.json_lines.then_some(console);
-    let advisor = monitor_connections(printed, started, &progress, &watches, || {
+    let sends = !arguments.reverse;
+    let advisor = monitor_connections((printed, sends), started, &progress, &watches, || {
         threads.iter().all(std::thread::JoinHandle::is_finished)
     })?;
     let mut each = Vec::new();
@@ -81,14 +84,19 @@ pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> C
     let time = each.iter().map(|result| result.time).max().unwrap_or_default();
     let total =
         watches.iter().map(Connection::stats).reduce(|sum, other| sum.and(&other)).unwrap_or_default();
-    let here = transfer_counts(bytes, time, process_cpu_time() - cpu_before, &total);
+    let here = transfer_counts(bytes, time, process_cpu_time() - cpu_before, &total, !arguments.reverse);
     if let Some(record) = record {
         record.finish(console)?;
     }
     let mut here = here;
     here["cpu_of_both_ends"] = peer.is_here.into();
-    here["sends"] = (!arguments.reverse).into();
-    here["not_arrived_bytes"] = json!(each.iter().map(|result| result.missing_bytes).sum::<Option<u64>>());
+    let missing = each.iter().map(|result| result.missing_bytes).sum::<Option<u64>>();
+    let is_unknown = !arguments.reverse && missing.is_none();
+    if is_unknown {
+        // Written bytes do not show how many arrived.
+        here["bits_per_second"] = Value::Null;
+    }
+    here["not_arrived_bytes"] = json!(missing);
     let there: Vec<_> = each.iter().map(|result| result.server.clone()).collect();
     // Only a sender observes the path.
     let findings = match (arguments.reverse, there.first()) {
@@ -100,6 +108,8 @@ pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> C
     let is_interrupted = stop.load(Ordering::Relaxed);
     let run_end = if is_interrupted {
         Err(Error::Lost("interrupted: the results cover the time until then".to_owned()))
+    } else if is_unknown {
+        Err(Error::Lost(format!("{}: no results: how much of the data arrived is unknown", peer.name)))
     } else {
         Ok(())
     };
@@ -205,7 +215,7 @@ fn measure_connection(
 
 /// Monitors the first connection until the end, and prints one record per second if requested.
 fn monitor_connections(
-    console: Option<&Console>,
+    (console, sends): (Option<&Console>, bool),
     started: Instant,
     progress: &[Arc<AtomicU64>],
     watches: &[Connection],
@@ -235,7 +245,7 @@ fn monitor_connections(
             "bytes": bytes - last,
             "retransmissions": stats.sending.sender.retransmissions,
             "window_packets": stats.sending.sender.window,
-            "smoothed_rtt_seconds": stats.sending.sender.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
+            "smoothed_rtt_seconds": smoothed_rtt_seconds(&stats, sends),
             "limited_by": stats.limit.map(Limit::name),
         });
         console.print(&format!("{record}\n"))?;
@@ -253,9 +263,12 @@ fn connect_error(server: &str, why: &ConnectFailure) -> Error {
         ConnectFailure::Net(error) => {
             let what = format!("{server}: {error}");
             let is_busy = matches!(error, NetError::Closed(CloseReason::Peer { code: code::BUSY, .. }));
-            let is_lost =
-                matches!(error, NetError::Connect(ConnectError::NoAnswer | ConnectError::PathMtuTooSmall))
-                    || is_busy;
+            let is_lost = matches!(
+                error,
+                NetError::Connect(
+                    ConnectError::NoAnswer | ConnectError::Unsendable(_) | ConnectError::PathMtuTooSmall
+                )
+            ) || is_busy;
             if is_lost { Error::Lost(what) } else { Error::Failed(what) }
         }
     }

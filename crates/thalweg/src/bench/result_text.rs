@@ -31,12 +31,13 @@ impl ClientResults<'_> {
     /// Returns the text, in lines of any length.
     pub fn text(&self) -> String {
         let missing = self.client_results["not_arrived_bytes"].as_u64().filter(|missing| *missing > 0);
-        let client = match missing {
-            // Written bytes do not show how many arrived.
-            Some(_) => format!("client: {}\n", written_bytes_and_cost(self.client_results)),
-            None => format!("client: {}\n", result_line(self.client_results)),
-        };
-        let mut text = if missing.is_none() { client.clone() } else { String::new() };
+        let is_unknown =
+            is_data_sender(self.client_results) && self.client_results["bits_per_second"].is_null();
+        let mut text = String::new();
+        let is_rate_known = missing.is_none() && !is_unknown;
+        if is_rate_known {
+            let _ = writeln!(text, "client: {}", result_line(self.client_results));
+        }
         for server in self.server_results {
             if server.is_null() {
                 text.push_str("server: did not answer in time\n");
@@ -46,9 +47,14 @@ impl ClientResults<'_> {
                 let _ = writeln!(text, "server: {}", server_line(&server));
             }
         }
+        if !is_rate_known {
+            // Written bytes do not show how many arrived.
+            let _ = writeln!(text, "client: {}", written_bytes_and_cost(self.client_results));
+        }
         if let Some(missing) = missing {
-            text.push_str(&client);
             let _ = writeln!(text, "{} of the written data had not arrived at the end.", Bytes::new(missing));
+        } else if is_unknown {
+            text.push_str("It is unknown how much of the written data arrived.\n");
         }
         if self.excess_time > EXCESS_DURATION {
             let _ = writeln!(
@@ -173,6 +179,18 @@ mod tests {
         };
         assert!(outcome(&end(65_507, 100), end(1200, 0)) && outcome(&end(1200, 0), end(65_507, 100)));
         assert!(!outcome(&end(65_507, 1), Value::Null) && !outcome(&end(1472, 100), end(1472, 0)));
+    }
+
+    #[test]
+    fn written_bytes_are_no_rate_if_the_server_does_not_answer() {
+        let here = json!({
+            "sends": true, "bytes": 2_621_440, "seconds": 7.0, "bits_per_second": null, "not_arrived_bytes": null,
+        });
+        let results =
+            ClientResults { here: &here, there: &[Value::Null], more: Duration::ZERO, advice: None };
+        let text = results.text();
+        assert!(text.starts_with("server: did not answer in time\nclient: 2.62144 MB written, "), "{text}");
+        assert!(text.contains("unknown how much") && !text.contains("bit/s"), "{text}");
     }
 
     /// A receiver's segments carry only its request or result, and a server does not know how much of its data arrived.

@@ -155,12 +155,12 @@ fn serve_connection(connection: Connection, longest: Duration, work: &CpuAccount
         }
     };
     going.bytes.store(bytes, Ordering::Relaxed);
-    let mut result = transfer_counts(bytes, going.start_instant.elapsed(), going.cpu(), &watch.stats());
+    let mut result =
+        transfer_counts(bytes, going.start_instant.elapsed(), going.cpu(), &watch.stats(), request.reverse);
     if let Some(findings) = findings {
         result["findings"] = findings.to_json();
     }
     result["complete"] = complete.into();
-    result["sends"] = request.reverse.into();
     let text = result.to_string();
     send.write_slice(Slice::new(text.as_bytes()))?;
     // Shorter than 4 GiB.

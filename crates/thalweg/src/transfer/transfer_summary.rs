@@ -68,6 +68,9 @@ pub struct Summary {
     /// True if a stream is incomplete.
     #[serde(skip)]
     is_cut: bool,
+    /// True at a receiver that keeps a part of a file that did not fit on its disk.
+    #[serde(skip)]
+    keeps_part_on_full_disk: bool,
     /// Description of the lost properties, for display.
     #[serde(skip)]
     lost_words: Option<String>,
@@ -221,6 +224,7 @@ impl Summary {
             failures: named(report.failures),
             not_sent: named(report.omissions),
             is_cut: report.unresumable.is_some(),
+            keeps_part_on_full_disk: report.keeps_part_on_full_disk,
             left: report
                 .unresumable
                 .and_then(|unresumable| unresumable.partial_file)
@@ -289,9 +293,14 @@ impl Summary {
             let left: String = left.collect();
             return Some(format!("a stream cannot be resumed, it has to be sent from its beginning{left}"));
         }
-        let is_full = |failure: &Failure| failure.kind == transfer::FaultKind::DiskFull.name();
         let again = "sending it again resumes from the data at the receiver";
-        self.failures.iter().any(is_full).then(|| again.to_owned())
+        let is_full = |failure: &Failure| failure.kind == transfer::FaultKind::DiskFull.name();
+        if self.keeps_part_on_full_disk {
+            return Some(again.to_owned());
+        }
+        // A sender does not know whether the receiver keeps a part: it keeps none of what goes to its standard output.
+        let is_sender = self.command == "send";
+        (is_sender && self.failures.iter().any(is_full)).then(|| format!("{again}, if it has kept any"))
     }
 
     /// Returns the summary as a sentence.
@@ -429,24 +438,44 @@ pub fn average_rate(bytes: u64, span: Duration) -> Rate {
 mod tests {
     use super::*;
 
+    fn inputs(command: &'static str, result: Result<(), transfer::Error>, report: Report) -> SummaryInputs {
+        SummaryInputs {
+            command,
+            peer: "192.0.2.1:9".to_owned(),
+            key: None,
+            outcome: TransferOutcome { result, report },
+            span: Duration::from_secs(2),
+            connections: 1,
+            stats: None,
+            scheme: None,
+            advice: None,
+        }
+    }
+
+    /// A receiver whose disk was full knows whether it keeps a part of the file; a sender does not.
+    #[test]
+    fn only_a_kept_part_is_said_to_be_resumed() {
+        let note_of = |command, keeps_part_on_full_disk| {
+            let failure =
+                transfer::Failure { name: "big".to_owned(), fault: transfer::FaultKind::DiskFull.into() };
+            let mut report = Report::default();
+            (report.failed, report.failures) = (1, vec![failure]);
+            report.keeps_part_on_full_disk = keeps_part_on_full_disk;
+            Summary::new(inputs(command, Ok(()), report), false).describe_retry()
+        };
+        let again = "sending it again resumes from the data at the receiver";
+        assert_eq!(note_of("recv", true).as_deref(), Some(again));
+        assert_eq!(note_of("recv", false), None);
+        assert_eq!(note_of("send", false), Some(format!("{again}, if it has kept any")));
+    }
+
     /// Bytes in buffers and in flight must not raise the rate above the path's.
     #[test]
     fn an_interrupted_sender_reports_no_rate() {
         let sentence_of = |command, result| {
             let mut report = Report::default();
-            report.bytes_moved = Bytes::new(8_000_000);
-            let facts = SummaryInputs {
-                command,
-                peer: "192.0.2.1:9".to_owned(),
-                key: None,
-                outcome: TransferOutcome { result, report },
-                span: Duration::from_secs(2),
-                connections: 1,
-                stats: None,
-                scheme: None,
-                advice: None,
-            };
-            Summary::new(facts, false).sentence()
+            report.moved = Bytes::new(8_000_000);
+            Summary::new(inputs(command, result, report), false).sentence()
         };
         let interrupted = || Err(transfer::Error::Interrupted(std::io::ErrorKind::ConnectionReset.into()));
         assert_eq!(

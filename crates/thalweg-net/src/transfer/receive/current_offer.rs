@@ -35,12 +35,14 @@ pub enum Sink {
 impl CurrentOffer {
     /// Gives up the file and reports it, once.
     pub fn fail(&mut self, fault: Fault, results: &Results) {
-        // A partial stream cannot be resumed and would occupy the exhausted quota.
-        if let (Sink::File(part), None, FaultKind::Quota) =
-            (core::mem::replace(&mut self.sink, Sink::Discard), self.file, fault.kind)
-        {
-            part.discard();
-            results.note(|report| report.unresumable = None);
+        match (core::mem::replace(&mut self.sink, Sink::Discard), self.file, fault.kind) {
+            // A partial stream cannot be resumed and would occupy the exhausted quota.
+            (Sink::File(part), None, FaultKind::Quota) => {
+                part.discard();
+                results.note(|report| report.unresumable = None);
+            }
+            (Sink::File(part), Some(_), FaultKind::DiskFull) => results.fillers.keep(part),
+            _ => {}
         }
         report_failed_file(self.id, &self.name, fault, results);
     }
@@ -107,7 +109,7 @@ impl CurrentOffer {
             return sender_violation("a hole extends beyond its file");
         }
         let made = match &mut self.sink {
-            Sink::File(part) => part.hole(self.position, length),
+            Sink::File(part) => results.fillers.make_room(|| part.hole(self.position, length)),
             Sink::Output(output) => io::copy(&mut io::repeat(0).take(length), output)
                 .map(|_| ())
                 .map_err(|error| Fault::from_io_error(&error)),
@@ -142,7 +144,7 @@ impl CurrentOffer {
         }
         results.progress.add_moved(length);
         let written = match &mut self.sink {
-            Sink::File(part) => part.write(self.position, bytes),
+            Sink::File(part) => results.fillers.make_room(|| part.write(self.position, bytes)),
             Sink::Output(output) => output.write_all(bytes).map_err(|error| Fault::from_io_error(&error)),
             Sink::Discard => return Ok(()),
         };

@@ -47,7 +47,7 @@ pub struct FirstHardLink {
 }
 
 /// Target of one entry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EntryTarget {
     /// Final name.
     pub name: OsString,
@@ -238,7 +238,11 @@ impl EntryTarget {
 /// Opens a folder and makes it writable for its owner if needed; its permissions are restored at the end. Errors
 /// surface when files are created.
 fn enter_and_make_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
-    let dir = above.enter(name).map_err(|error| Fault::from_io_error(&error))?;
+    let dir = match above.enter(name) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => above.enter_closed(name),
+        entered => entered,
+    };
+    let dir = dir.map_err(|error| Fault::from_io_error(&error))?;
     if let Ok(entry) = Entry::of(dir.file())
         && entry.mode & 0o700 != 0o700
     {

@@ -4,6 +4,7 @@
 //! to the sender.
 
 mod current_offer;
+mod disk_fillers;
 mod existing_files;
 mod folder_until_complete;
 mod pending_offers;
@@ -24,6 +25,7 @@ use super::transfer_error::{Error, Fault, FaultKind};
 use super::transfer_messages::{ToReceiver, ToSender, VERSION};
 use super::transfer_priority::Priority;
 use super::transfer_progress::{Progress, Report};
+use disk_fillers::DiskFillers;
 pub use existing_files::{ExistingFilePolicy, read_mark};
 use priority_scheduler::ScheduledTransfer;
 pub use priority_scheduler::TransferScheduler;
@@ -173,7 +175,8 @@ where
     let here = |error: io::Error| Error::Here(Fault::from_io_error(&error));
     let (replies, writer) = reply_thread::start_reply_thread(to_peer, progress).map_err(here)?;
     let (report, progress) = (Arc::clone(report), Arc::clone(progress));
-    let results = Results { replies, report, progress, shared: LinkedFiles::default() };
+    let (shared, fillers) = (LinkedFiles::default(), DiskFillers::new(&report));
+    let results = Results { replies, report, progress, shared, fillers };
     let mut frames = FrameReader::new(from_peer);
     let begun = read_greeting(&mut frames).and_then(|(checksum, priority)| {
         let store = Store::new(target, checksum, results.clone()).map_err(here)?;

@@ -122,6 +122,7 @@ impl Store {
         }
         drop(self.current.take());
         drop(self.finishers);
+        self.results.fillers.release();
         Ok(())
     }
 
@@ -203,9 +204,10 @@ impl Store {
         let place = folder.and_then(|folder| folder.entry_target(&offer.name, offer.has_case_variant, &to));
         let made = match (place, &offer.kind) {
             (Err(fault), _) => Err(fault),
-            (Ok(place), OfferKind::SymbolicLink { modified, target }) => {
-                received_links::create_symbolic_link(&place, target, *modified, depth, &to)
-            }
+            (Ok(place), OfferKind::SymbolicLink { modified, target }) => self
+                .results
+                .fillers
+                .make_room(|| received_links::create_symbolic_link(&place, target, *modified, depth, &to)),
             (Ok(place), OfferKind::HardLink { target_id }) => {
                 let further = HardLink { id, name, memory_bytes, place, to };
                 if self.results.shared.name(*target_id, further, &self.results) {
@@ -252,7 +254,8 @@ impl Store {
             ));
         }
         let place = parent.entry_target(&offer.name, offer.has_case_variant, destination)?;
-        let (folder, is_replaced) = place.make_folder(offer.mode, modified, destination)?;
+        let make = || place.clone().make_folder(offer.mode, modified, destination);
+        let (folder, is_replaced) = self.results.fillers.make_room(make)?;
         self.results.note(|report| {
             report.folders += 1;
             report.replaced += u64::from(is_replaced);
@@ -383,8 +386,8 @@ impl Store {
                 // Other transfers may have used space since the offer; the size of a stream is unknown.
                 let missing = file.map_or(0, |(size, _)| size - pieces.length());
                 let room = to.quota().map_or(Ok(()), |quota| quota.has_room(missing));
-                let open = || Part::open(place, to);
-                room.and_then(|()| open()).map(Sink::File)
+                let open = || Part::open(place.clone(), to);
+                room.and_then(|()| self.results.fillers.make_room(open)).map(Sink::File)
             }
             _ => self.output.take().map(Sink::Output).ok_or(FaultKind::Stopped.into()),
         };
@@ -494,7 +497,13 @@ impl Store {
         let name = match self.current.take_if(|current| current.id == id) {
             // Already reported.
             Some(CurrentOffer { sink: Sink::Discard, .. }) => return,
-            Some(current) => current.name,
+            Some(Current { name, sink, .. }) => {
+                // A changed file can be resumed, one that is gone cannot.
+                if let (Sink::File(part), FaultKind::Vanished) = (sink, fault.kind) {
+                    part.discard();
+                }
+                name
+            }
             None => match self.pending.remove(id) {
                 Some(pending) => pending.name,
                 // The sender had not yet learned of the failure.

@@ -1,8 +1,9 @@
 //! Threads that sync complete files to disk, to keep slow disks from delaying reception.
 
+use super::disk_fillers::DiskFillers;
 use super::received_links::{LinkOutcome, LinkedFiles, OnLink};
 use super::unfinished_file::Part;
-use crate::transfer::transfer_error::Fault;
+use crate::transfer::transfer_error::{Fault, FaultKind};
 use crate::transfer::transfer_messages::{ModificationTime, ToSender};
 use crate::transfer::transfer_progress::{Progress, Report};
 use std::io;
@@ -43,6 +44,8 @@ pub struct Results {
     pub progress: Arc<Progress>,
     /// State of further hard links.
     pub shared: LinkedFiles,
+    /// Unfinished files that filled the disk.
+    pub fillers: DiskFillers,
 }
 
 impl Results {
@@ -58,9 +61,9 @@ impl Results {
 
     /// Finishes a file and reports the result.
     pub fn finish(&self, finished: CompleteFile) {
-        let CompleteFile { id, name, part, size, mode, modified } = finished;
+        let CompleteFile { id, name, mut part, size, mode, modified } = finished;
         let first = part.first();
-        match part.finish(size, mode, modified) {
+        match self.fillers.make_room(|| part.finish(size, mode, modified)) {
             Ok(is_replaced) => {
                 self.note(|report| {
                     report.files += 1;
@@ -72,6 +75,9 @@ impl Results {
                 self.shared.finish_file(id, Some(&first), self);
             }
             Err(fault) => {
+                if fault.kind == FaultKind::DiskFull && modified.is_some() {
+                    self.fillers.keep(part);
+                }
                 self.note(|report| report.fail(&name, fault.clone()));
                 self.progress.file_done();
                 self.reply(ToSender::Failed { id, fault });

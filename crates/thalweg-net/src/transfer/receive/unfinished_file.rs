@@ -124,7 +124,12 @@ impl Part {
 
     /// Sets permissions and time, syncs the file to disk and renames it. Atomically replaces an existing file of that
     /// name, if permitted. Returns whether a file was replaced.
-    pub fn finish(mut self, size: u64, mode: u32, modified: Option<ModificationTime>) -> Result<bool, Fault> {
+    pub fn finish(
+        &mut self,
+        size: u64,
+        mode: u32,
+        modified: Option<ModificationTime>,
+    ) -> Result<bool, Fault> {
         let replaced = self.claim.with(|file| {
             self.may_replace()?;
             let dress = || {
@@ -198,6 +203,11 @@ impl Part {
         }
     }
 
+    /// Returns true if nothing is stored.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
     /// Returns the folder and the final name.
     pub fn first(&self) -> FirstHardLink {
         FirstHardLink { folder: Arc::clone(&self.place.folder), name: self.place.name.clone(), id: self.id }
@@ -213,7 +223,7 @@ impl Part {
         let there = self.length.saturating_sub(position).min(length);
         self.length += growth;
         self.cursor = None;
-        self.claim.with(|file| {
+        let made = self.claim.with(|file| {
             let mut make = || {
                 if there > 0 {
                     zero_range(file, position, there)?;
@@ -221,7 +231,11 @@ impl Part {
                 if growth > 0 { file.set_len(end) } else { Ok(()) }
             };
             make().map_err(|error| Fault::from_io_error(&error))
-        })
+        });
+        if made.is_err() {
+            self.measure();
+        }
+        made
     }
 
     /// Returns true if two names in the folder differ only in case; other files must then not be finished concurrently.

@@ -75,7 +75,7 @@ impl<W: Write> SendingTransfer<'_, W> {
             // Look for holes at block boundaries.
             let max = max.min((BLOCK - position % BLOCK) as usize);
             let count = match file.read(&mut buffer[..max]) {
-                Ok(0) => return Ok(End::Fault(file.changed_fault())),
+                Ok(0) => return Ok(End::Fault(file.short_fault())),
                 Ok(count) => count,
                 Err(fault) => return Ok(End::Fault(fault)),
             };
@@ -86,7 +86,7 @@ impl<W: Write> SendingTransfer<'_, W> {
                 return Ok(End::Unwanted);
             }
         }
-        if let Err(fault) = file.check() {
+        if let Err(fault) = file.check_end() {
             return Ok(End::Fault(fault));
         }
         // The last block was read, so the hash exists.

@@ -143,7 +143,19 @@ fn a_source_that_is_removed_while_it_is_sent_has_vanished() {
         failures(&ends, &[("a", fault)]);
         assert_eq!(to.read("b"), b"b", "the others come through");
         assert!(!to.join("a").exists());
+        // Only a file that still exists can be resumed.
+        let is_left = to.join(&name_of_unfinished("a")).exists();
+        assert_eq!(is_left, fault == FaultKind::Changed, "{:?}", to.names());
     }
+}
+
+/// Files of procfs have contents but a size of 0: they must not arrive empty.
+#[test]
+fn files_of_another_size_than_reported_fail() {
+    let to = TestFolder::new("to");
+    let ends = Transfer::default().run(&["/proc/version".into()], &to);
+    failures(&ends, &[("version", FaultKind::Storage)]);
+    assert_eq!(to.names(), [""; 0]);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn transferred_files_are_never_writable_by_group_or_others() {
 
 #[test]
 fn folders_that_are_here_keep_their_permissions() {
-    for bits in [0o1777, 0o2770, 0o700, 0o555] {
+    for bits in [0o1777, 0o2770, 0o700, 0o555, 0o300, 0o000] {
         let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         from.write("set/file", b"file");
         set_mode(&from, "set", 0o777);
@@ -109,6 +109,7 @@ fn folders_that_are_here_keep_their_permissions() {
         set_mode(&to, "set", bits);
         Transfer::default().run(&[from.join("set")], &to).complete();
         assert_eq!(mode(&to, "set"), bits, "{bits:o}");
+        set_mode(&to, "set", 0o700);
         assert_eq!(to.read("set/file"), b"file");
     }
 }
