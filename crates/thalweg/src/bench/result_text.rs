@@ -186,8 +186,12 @@ mod tests {
         let here = json!({
             "sends": true, "bytes": 2_621_440, "seconds": 7.0, "bits_per_second": null, "not_arrived_bytes": null,
         });
-        let results =
-            ClientResults { here: &here, there: &[Value::Null], more: Duration::ZERO, advice: None };
+        let results = ClientResults {
+            client_results: &here,
+            server_results: &[Value::Null],
+            excess_time: Duration::ZERO,
+            advice: None,
+        };
         let text = results.text();
         assert!(text.starts_with("server: did not answer in time\nclient: 2.62144 MB written, "), "{text}");
         assert!(text.contains("unknown how much") && !text.contains("bit/s"), "{text}");

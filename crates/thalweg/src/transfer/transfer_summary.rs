@@ -474,7 +474,7 @@ mod tests {
     fn an_interrupted_sender_reports_no_rate() {
         let sentence_of = |command, result| {
             let mut report = Report::default();
-            report.moved = Bytes::new(8_000_000);
+            report.bytes_moved = Bytes::new(8_000_000);
             Summary::new(inputs(command, result, report), false).sentence()
         };
         let interrupted = || Err(transfer::Error::Interrupted(std::io::ErrorKind::ConnectionReset.into()));

@@ -497,7 +497,7 @@ impl Store {
         let name = match self.current.take_if(|current| current.id == id) {
             // Already reported.
             Some(CurrentOffer { sink: Sink::Discard, .. }) => return,
-            Some(Current { name, sink, .. }) => {
+            Some(CurrentOffer { name, sink, .. }) => {
                 // A changed file can be resumed, one that is gone cannot.
                 if let (Sink::File(part), FaultKind::Vanished) = (sink, fault.kind) {
                     part.discard();
