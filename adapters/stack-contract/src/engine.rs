@@ -152,7 +152,7 @@ impl<S: Stack, P: Payload> End<S, P> {
 
     /// Ends the connection and the run.
     fn violate(&mut self, kind: ViolationKind) {
-        let violation = ContractViolation { component: ComponentKind::Engine, by: S::NAME, kind };
+        let violation = ContractViolation { component: ComponentKind::Engine, name: S::NAME, kind };
         self.end(Event::Failed(Failure::ContractViolation(violation)));
     }
 

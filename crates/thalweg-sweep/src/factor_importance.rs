@@ -7,7 +7,7 @@
 
 use thalweg_report::statistics::{Estimate, mean};
 
-/// Minimum association of two factors, as the square of Cramér's V, from which their effects cannot be told apart. A
+/// Minimum association of two factors, as the square of Cramér's V, from which their effects are not separable. A
 /// crossed design has 0, and the keys of a list that change together have 1.
 const MIN_ASSOCIATION: f64 = 0.25;
 
@@ -58,7 +58,7 @@ impl Classes {
     }
 }
 
-/// Returns sets of classifications, by their indices, whose effects cannot be told apart, because their values change
+/// Returns sets of classifications, by their indices, whose effects are not separable, because their values change
 /// together over the points. A classification that is independent of all others is in no set.
 pub fn confounded_sets(classifications: &[Classes]) -> Vec<Vec<usize>> {
     let mut set_of: Vec<usize> = (0..classifications.len()).collect();

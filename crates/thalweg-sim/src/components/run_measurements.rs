@@ -29,7 +29,7 @@ impl Measurements {
         }
     }
 
-    /// Returns the time at which counting begins.
+    /// Returns the end of the warm-up, from which on results count.
     pub fn counting_begins(&self) -> Time {
         Time::ZERO + self.warmup
     }
