@@ -89,8 +89,8 @@ pub(super) fn empty_measurement_times(checked: &LintInput<'_>, report: &mut Repo
     }
 }
 
-/// Suggests a warm-up for flows that fill the path, if none is set, and names flows that start much later than others of
-/// these: goodput, shares and Jain's index cover the same time for all flows.
+/// Suggests a warm-up for flows that fill the path, if none is set, and names flows of a group that start long after it:
+/// goodput, shares and Jain's index cover the same time for all flows.
 pub(super) fn counted_starts(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     let end = Time::ZERO + spec.duration;
@@ -121,9 +121,10 @@ pub(super) fn counted_starts(checked: &LintInput<'_>, report: &mut Report) {
             .help(format!("{help}; \"0 s\" counts all on purpose"));
         return;
     }
-    let flows: u64 = bulk().map(|(group, _)| u64::from(group.count)).sum();
-    let (counted, late) = (spec.duration.saturating_sub(spec.warmup), last.saturating_sub(spec.warmup));
-    if flows > 1 && !spec.warmup.is_zero() && late > counted / 10 && late < counted {
+    // Groups that start at different times do so on purpose; flows of one group are compared with each other.
+    let late = last.saturating_sub(spec.warmup);
+    let counted = spec.duration.saturating_sub(spec.warmup);
+    if !last_group.stagger.is_zero() && !spec.warmup.is_zero() && late > counted / 10 && late < counted {
         let message = format!(
             "flows of `{}` start up to {late} after the warm-up: goodput, shares and Jain's index count the time before as idle",
             last_group.name
