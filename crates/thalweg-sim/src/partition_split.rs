@@ -393,10 +393,13 @@ fn merge_connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, part
                 });
             let mut connection = opened[source].0[place as usize - fixed];
             // The sink knows what has arrived of it.
-            let is_same = |at: &&u32| parts[sink].connections.id(**at) == parts[source].connections.id(place);
-            if let Some(&at) = places[1].get(turn).filter(is_same) {
+            if let Some(&at) = places[1].get(turn) {
                 let received = opened[sink].0[at as usize - fixed];
-                (connection.delivered, connection.delivered_at) = (received.delivered, received.delivered_at);
+                // An earlier transfer may have had this entry, and the present one not have arrived yet.
+                if received.open_time >= connection.open_time {
+                    (connection.delivered, connection.delivered_at) =
+                        (received.delivered, received.delivered_at);
+                }
             }
             let place = whole.connections.push(connection, [sender, receiver]);
             whole.connections.ids.add(opening_flow_index, place);

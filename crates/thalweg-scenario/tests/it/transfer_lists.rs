@@ -150,7 +150,7 @@ fn errors_in_a_list_are_reported_with_their_line() {
         ("Nodes 2\nConnections 1\n0->1 id 1 trigger 1 size 7\n", 3, "`trigger` has no counterpart"),
         ("Nodes 2\nConnections 1\n0->1 start 0 size 0\n", 3, "at least 1 B"),
         // Cut at the end of a line.
-        ("Nodes 2\nConnections 5\n0->1 start 0 size 7\n", 1, "says 5 connections, but there are 1"),
+        ("Nodes 2\nConnections 5\n0->1 start 0 size 7\n", 2, "says 5 connections, but there are 1"),
         ("Nodes 2\nConnections many\n0->1 start 0 size 7\n", 2, "no number of connections"),
         ("0->1 size 7\n", 1, "`start` is missing"),
         ("Nodes 2\n", 1, "no transfers"),
