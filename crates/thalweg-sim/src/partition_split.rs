@@ -392,14 +392,10 @@ fn merge_connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, part
                     slot.map_or(Endpoint::VACANT, |slot| core::mem::replace(slot, Endpoint::VACANT))
                 });
             let mut connection = opened[source].0[place as usize - fixed];
-            // The sink knows what has arrived of it.
-            if let Some(&at) = places[1].get(turn) {
+            // The sink knows what has arrived of it, unless its entry is still that of an earlier transfer.
+            if let Some(&at) = places[1].get(turn).filter(|_| sender.incarnation == receiver.incarnation) {
                 let received = opened[sink].0[at as usize - fixed];
-                // An earlier transfer may have had this entry, and the present one not have arrived yet.
-                if received.open_time >= connection.open_time {
-                    (connection.delivered, connection.delivered_at) =
-                        (received.delivered, received.delivered_at);
-                }
+                (connection.delivered, connection.delivered_at) = (received.delivered, received.delivered_at);
             }
             let place = whole.connections.push(connection, [sender, receiver]);
             whole.connections.ids.add(opening_flow_index, place);

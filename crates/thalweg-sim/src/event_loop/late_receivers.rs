@@ -39,6 +39,8 @@ impl<T: Tracing> EventLoop<T> {
         let engine = Engine::receiver(&self.traffic.transport_of(flow).endpoint_configs, None);
         let [_, path] = self.traffic.connection_paths(flow, Role::Transfer);
         self.connections.begin_endpoint(index, flow, engine, path, &self.traffic);
+        // In another partition than the sender's, the entry still has what arrived of the last transfer.
+        self.connections[index / 2].delivered = 0;
         let endpoint = self.connections.endpoint_mut(index);
         // It is still queued at its host.
         (endpoint.incarnation, endpoint.awaits_host) = (incarnation, waiting);
