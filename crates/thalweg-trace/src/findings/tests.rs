@@ -238,7 +238,7 @@ fn silence_between_acknowledgements_is_a_gap() {
     // The receiver reported what arrived behind a hole.
     let mut reported = connection.clone();
     let sack = |number| Sack {
-        time: connection.directions[0].acks[399].time + Duration::from_millis(number * 2),
+        time: connection.directions[0].acks[398].time + Duration::from_millis(number * 2),
         start: 401_000,
         end: 401_000 + number * 1000,
         is_duplicate: false,
