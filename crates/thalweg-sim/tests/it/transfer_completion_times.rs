@@ -235,7 +235,7 @@ fn transfers_delivered_before_the_end_are_completed() {
 #[test]
 fn datagrams_have_no_completion() {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(100), Limit::Packets(5)));
-    spec.groups = vec![group("burst", 1, datagrams(), WorkloadSpec::Transfer(bytes(100_000)))];
+    spec.groups = vec![group("burst", 1, datagrams(), WorkloadSpec::Transfer(bytes(1_000_000)))];
     let result = run(&spec);
     assert_eq!((result.transfers.completion.count, result.transfers.unfinished), (0, 0));
     assert_eq!(result.flows[0].finished, None);
