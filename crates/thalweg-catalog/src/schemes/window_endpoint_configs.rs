@@ -92,7 +92,7 @@ impl Properties for EndsConfig {
         let granted = self.receiver.window / u64::from(self.sender.segment.max(1));
         let segments = u64::from(self.sender.max_window).min(granted);
         Some(match self.controller {
-            ControllerConfig::Fixed(FixedWindowConfig { window }) => segments.min(window as u64),
+            ControllerConfig::FixedWindow(FixedWindowConfig { window }) => segments.min(window as u64),
             _ => segments,
         })
     }
@@ -108,7 +108,7 @@ impl Properties for EndsConfig {
     }
 
     fn never_shrinks(&self) -> bool {
-        matches!(self.controller, ControllerConfig::Fixed(_))
+        matches!(self.controller, ControllerConfig::FixedWindow(_))
     }
 
     fn ecn(&self) -> Ecn {

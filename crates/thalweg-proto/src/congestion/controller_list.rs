@@ -14,7 +14,7 @@ macro_rules! controllers {
     ($hand_to:ident) => {
         $hand_to! {
             shared {
-                fixed_window: Fixed(FixedWindow), FixedWindowConfig;
+                fixed_window: FixedWindow(FixedWindow), FixedWindowConfig;
                 slow_start_tahoe: SlowStart(SlowStart), SlowStartConfig;
                 new_reno: NewReno(NewReno), NewRenoConfig;
                 vegas: Vegas(Box<Vegas>), VegasConfig;

@@ -636,7 +636,7 @@ proptest! {
         config in sender_config(),
         acks in prop::collection::vec(ack(), 500),
     ) {
-        let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&ControllerConfig::Fixed(FixedWindowConfig { window: 1e9 }), None));
+        let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&ControllerConfig::FixedWindow(FixedWindowConfig { window: 1e9 }), None));
         sender.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
         for (round, ack) in (0..).zip(acks) {
             let now = Time::from_picos(round << 38);

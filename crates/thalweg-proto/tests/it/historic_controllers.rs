@@ -480,7 +480,7 @@ fn each_scheme_selects_its_router_feedback() {
         ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks_per_quench: 10 }).feedback(),
         Some(FeedbackKind::SourceQuench)
     );
-    assert_eq!(ControllerConfig::Fixed(FixedWindowConfig { window }).feedback(), None);
+    assert_eq!(ControllerConfig::FixedWindow(FixedWindowConfig { window }).feedback(), None);
     // A scheme that does not depend on feedback uses it too, but does not require routers to send it.
     let thalweg = ControllerConfig::from(thalweg_proto::congestion::ThalwegConfig::default());
     assert_eq!((thalweg.feedback(), thalweg.needs_feedback()), (Some(FeedbackKind::Seif), false));

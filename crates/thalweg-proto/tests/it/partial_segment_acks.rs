@@ -33,7 +33,7 @@ fn ack(t: &mut Trace, cumulative: u64, window: u64) -> String {
 fn a_divided_acknowledgement_retransmits_nothing() {
     for config in configs() {
         for closed in [false, true] {
-            let mut t = Trace::new(config, &ControllerConfig::Fixed(FixedWindowConfig { window: 4.0 }));
+            let mut t = Trace::new(config, &ControllerConfig::FixedWindow(FixedWindowConfig { window: 4.0 }));
             assert_eq!(t.write(100), "0 1 2 3");
             t.at(100);
             for number in 0..20 {
@@ -81,7 +81,7 @@ fn divided_acknowledgements_do_not_open_the_window_faster() {
 #[test]
 fn a_trimmed_segment_is_sent_again() {
     for config in configs() {
-        let mut t = Trace::new(config, &ControllerConfig::Fixed(FixedWindowConfig { window: 2.0 }));
+        let mut t = Trace::new(config, &ControllerConfig::FixedWindow(FixedWindowConfig { window: 2.0 }));
         assert_eq!(t.write(100), "0 1");
         t.at(100);
         // The first window is known only now: 300 bytes, read at once.
@@ -99,7 +99,7 @@ fn a_trimmed_segment_is_sent_again() {
 #[test]
 fn a_segment_trimmed_by_a_smaller_window_is_sent_again() {
     for config in configs() {
-        let mut t = Trace::new(config, &ControllerConfig::Fixed(FixedWindowConfig { window: 4.0 }));
+        let mut t = Trace::new(config, &ControllerConfig::FixedWindow(FixedWindowConfig { window: 4.0 }));
         assert_eq!(t.write(100), "0 1 2 3");
         t.at(100);
         assert_eq!(ack(&mut t, 1000, 10_000), "4", "{config:?}");

@@ -231,7 +231,7 @@ fn lazy_drivers_cause_no_loss_detection() {
             for seed in 0..20 {
                 let plan = Plan {
                     sender: SenderConfig { recovery, segment: 1000, ..SenderConfig::default() },
-                    controller: ControllerConfig::Fixed(FixedWindowConfig { window: 20.0 }),
+                    controller: ControllerConfig::FixedWindow(FixedWindowConfig { window: 20.0 }),
                     writes: vec![300_000],
                     outputs_at_once: Some(outputs_at_once),
                     seed,

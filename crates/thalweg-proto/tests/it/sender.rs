@@ -48,7 +48,7 @@ fn seif(initial_window: f64) -> ControllerConfig {
 }
 
 fn fixed(window: f64) -> ControllerConfig {
-    ControllerConfig::Fixed(FixedWindowConfig { window })
+    ControllerConfig::FixedWindow(FixedWindowConfig { window })
 }
 
 /// RFC 5681, section 3.2, with RFC 3042: two new segments on the first two duplicates, on the third the lost one. Half

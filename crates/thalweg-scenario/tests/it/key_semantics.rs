@@ -427,7 +427,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
         assert_eq!((sender.segment + header, sender.recovery), (1500, recovery), "{name}");
         assert_eq!((&group.workload, group.name.as_str()), (&WorkloadSpec::Bulk, "flow-1"));
         match *controller {
-            ControllerConfig::Fixed(FixedWindowConfig { window: initial_window })
+            ControllerConfig::FixedWindow(FixedWindowConfig { window: initial_window })
             | ControllerConfig::SlowStart(SlowStartConfig { initial_window, .. })
             | ControllerConfig::NewReno(NewRenoConfig { initial_window, .. }) => {
                 assert_eq!(initial_window, window);

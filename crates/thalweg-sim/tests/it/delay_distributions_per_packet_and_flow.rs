@@ -124,7 +124,7 @@ fn of_flows(count: u32, seed: u64, control: Option<GroupSpec>) -> Spec {
     let far = varied(TimeSpec::Uniform { min: ms(10.0), max: ms(50.0) }, DrawScope::Flow, true);
     let plain = DirectionSpec { delay: Duration::ZERO, ..wire() };
     let mut spec = pipe(wire());
-    let fixed = ControllerConfig::Fixed(FixedWindowConfig { window: 1.0 });
+    let fixed = ControllerConfig::FixedWindow(FixedWindowConfig { window: 1.0 });
     let flows = GroupSpec { count, ..group("flows", 1, window(fixed), WorkloadSpec::Bulk) };
     let access = AccessSpec {
         source_forward: far.clone(),

@@ -34,7 +34,7 @@ fn run_episode(step: Step) -> Episode {
 /// An agent that never changes its window has the same run as a fixed window, packet by packet, regardless of stops.
 #[test]
 fn an_agent_that_decides_nothing_new_has_a_fixed_window() {
-    let fixed = run(&spec_of_path(window(ControllerConfig::Fixed(FixedWindowConfig { window: 10.0 }))));
+    let fixed = run(&spec_of_path(window(ControllerConfig::FixedWindow(FixedWindowConfig { window: 10.0 }))));
     for step in [BY_ROUND, Step::Interval(millis(7))] {
         let mut episode = run_episode(step);
         while episode.advance() == Stop::DecisionDue {
@@ -188,7 +188,7 @@ fn decisions_that_no_sender_can_follow_change_nothing() {
 #[test]
 fn episodes_without_a_single_flow_agent_are_rejected() {
     let error_of = |spec: &Spec, step| Episode::new(spec, step).unwrap_err();
-    let fixed = spec_of_path(window(ControllerConfig::Fixed(FixedWindowConfig { window: 10.0 })));
+    let fixed = spec_of_path(window(ControllerConfig::FixedWindow(FixedWindowConfig { window: 10.0 })));
     assert_eq!(error_of(&fixed, BY_ROUND), EpisodeError::NoAgent);
     assert_eq!(error_of(&spec_of_path(agent()), Step::Interval(Duration::ZERO)), EpisodeError::NoStep);
     let mut several = spec_of_path(agent());

@@ -117,7 +117,7 @@ fn a_contract_violation_of_a_discipline_ends_the_run_and_names_it() {
         ),
     ] {
         let queue = DisciplineSpec::new(Limit::Unlimited, FaultyDiscipline { withholds });
-        let spec = spec_of_path(queue, ControllerConfig::Fixed(FixedWindowConfig { window: 4.0 }));
+        let spec = spec_of_path(queue, ControllerConfig::FixedWindow(FixedWindowConfig { window: 4.0 }));
         let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
         while simulation.advance(1 << 20) == Status::Running {}
         assert_eq!(simulation.advance(1), Status::Broken);

@@ -13,7 +13,7 @@ use thalweg_sim::simulation_spec::*;
 
 /// A window-controlled transfer of 100 kB.
 fn transfer(name: &str, priority: u8) -> GroupSpec {
-    let fixed = window(ControllerConfig::Fixed(FixedWindowConfig { window: 8.0 }));
+    let fixed = window(ControllerConfig::FixedWindow(FixedWindowConfig { window: 8.0 }));
     GroupSpec { priority, ..group(name, 1, fixed, WorkloadSpec::Transfer(bytes(96_000))) }
 }
 

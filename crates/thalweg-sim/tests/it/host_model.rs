@@ -34,7 +34,7 @@ fn datagrams(gap: Duration, host: HostSpec) -> Spec {
 /// A window of `window_packets` over 10 Gbit/s and 10 ms each way.
 fn spec_with_window(window_packets: f64, host: HostSpec) -> Spec {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(10_000), millis(10), Limit::Unlimited));
-    let fixed = ControllerConfig::Fixed(FixedWindowConfig { window: window_packets });
+    let fixed = ControllerConfig::FixedWindow(FixedWindowConfig { window: window_packets });
     let flow = group("flow", 1, window(fixed), WorkloadSpec::Bulk);
     spec.groups = vec![GroupSpec { host: Some(host), ..flow }];
     spec.duration = Duration::from_secs(2);

@@ -15,7 +15,7 @@ fn link_of_path(packets: u64) -> DirectionSpec {
 
 /// A flow with a constant window of `window_segments`.
 fn fixed(window_segments: f64) -> TransportSpec {
-    window(ControllerConfig::Fixed(FixedWindowConfig { window: window_segments }))
+    window(ControllerConfig::FixedWindow(FixedWindowConfig { window: window_segments }))
 }
 
 fn new_reno(initial_ssthresh: f64) -> TransportSpec {

@@ -283,7 +283,7 @@ fn direction_with_feedback() -> impl Strategy<Value = DirectionSpec> {
 fn controller() -> impl Strategy<Value = ControllerConfig> {
     let (initial_window, initial_ssthresh) = (2.0, 1e9);
     prop_oneof![
-        (1.0..30.0f64).prop_map(|window| ControllerConfig::Fixed(FixedWindowConfig { window })),
+        (1.0..30.0f64).prop_map(|window| ControllerConfig::FixedWindow(FixedWindowConfig { window })),
         Just(ControllerConfig::SlowStart(SlowStartConfig {
             initial_window,
             initial_ssthresh,

@@ -37,7 +37,7 @@ fn transports() -> Vec<TransportSpec> {
     let timers = sscop::TimerConfig { poll: millis(20), ..sscop::Config::default().timers };
     let config = sscop::Config { window: 60, timers, ..sscop::Config::default() };
     vec![
-        window(ControllerConfig::Fixed(FixedWindowConfig { window: 60.0 })),
+        window(ControllerConfig::FixedWindow(FixedWindowConfig { window: 60.0 })),
         window(ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 10.0,
             initial_ssthresh: 1e9,

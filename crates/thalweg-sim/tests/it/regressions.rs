@@ -18,7 +18,7 @@ fn late_packets_are_attributed_to_their_own_flow() {
         ..direction(Rate::from_mbits_per_sec(5), millis(5), Limit::Unlimited)
     };
     let transfers = |size| WorkloadSpec::Poisson { gap: millis(10), size: SizeSpec::Fixed(bytes(size)) };
-    let scheme = || window(ControllerConfig::Fixed(FixedWindowConfig { window: 10.0 }));
+    let scheme = || window(ControllerConfig::FixedWindow(FixedWindowConfig { window: 10.0 }));
     let small = group("small", 1, scheme(), transfers(500));
     let large = GroupSpec { to: NodeId(0), from: NodeId(1), ..group("large", 0, scheme(), transfers(5000)) };
     run(&Spec { groups: vec![small, large], duration: Duration::from_secs(2), ..pipe(wire) });
@@ -39,7 +39,7 @@ fn changes_at_one_time_are_made_in_their_order() {
         let flow = group(
             "flow",
             1,
-            window(ControllerConfig::Fixed(FixedWindowConfig { window: 10.0 })),
+            window(ControllerConfig::FixedWindow(FixedWindowConfig { window: 10.0 })),
             WorkloadSpec::Bulk,
         );
         run(&Spec { groups: vec![flow], duration: Duration::from_secs(1), ..pipe(wire) });
@@ -73,7 +73,7 @@ fn an_outage_stops_a_link_with_a_capacity_trace() {
     let flow = group(
         "flow",
         1,
-        window(ControllerConfig::Fixed(FixedWindowConfig { window: 10.0 })),
+        window(ControllerConfig::FixedWindow(FixedWindowConfig { window: 10.0 })),
         WorkloadSpec::Bulk,
     );
     let result = run(&Spec { groups: vec![flow], ..pipe(link) });
@@ -86,7 +86,7 @@ fn an_outage_stops_a_link_with_a_capacity_trace() {
 fn answers_do_not_take_the_control_channel() {
     let response = SizeSpec::Fixed(bytes(100_000));
     let exchange = WorkloadSpec::RequestResponse { request: bytes(300), response, think: millis(10) };
-    let scheme = window(ControllerConfig::Fixed(FixedWindowConfig { window: 10.0 }));
+    let scheme = window(ControllerConfig::FixedWindow(FixedWindowConfig { window: 10.0 }));
     let flow = GroupSpec { control_channel: Some(millis(1)), ..group("flow", 1, scheme, exchange) };
     let link = direction(Rate::from_mbits_per_sec(10), millis(5), Limit::Unlimited);
     let result = run(&Spec { groups: vec![flow], ..pipe(link) });
@@ -108,7 +108,7 @@ fn data_refused_by_a_full_receiver_is_not_counted() {
         EndsConfig::new(
             SenderConfig { segment: 404, ..SenderConfig::default() },
             ReceiverConfig { window: 10_000, ..ReceiverConfig::default() },
-            ControllerConfig::Fixed(FixedWindowConfig { window: 10.0 }),
+            ControllerConfig::FixedWindow(FixedWindowConfig { window: 10.0 }),
         ),
         40,
         40,
@@ -130,7 +130,7 @@ fn a_lost_retransmission_causes_no_time_out() {
     let rack = RackConfig { undo: true, tail_probe: true, max_ack_delay: Duration::ZERO };
     let sender = SenderConfig { segment: 960, rack: Some(rack), ..SenderConfig::default() };
     let receiver = ReceiverConfig { report_arrivals: true, ..ReceiverConfig::default() };
-    let controller = ControllerConfig::Fixed(FixedWindowConfig { window: 500.0 });
+    let controller = ControllerConfig::FixedWindow(FixedWindowConfig { window: 500.0 });
     let scheme = TransportSpec::new("window", EndsConfig::new(sender, receiver, controller), 40, 40);
     let link = crate::test_network::with_random_loss(
         direction(Rate::from_mbits_per_sec(10), millis(500), Limit::Unlimited),

@@ -222,7 +222,7 @@ fn a_feedback_message_is_dropped_at_a_full_queue() {
     let workload = WorkloadSpec::ConstantRate { rate: Rate::from_mbits_per_sec(20), packet: bytes(1000) };
     let (from, to) = (NodeId(1), NodeId(0));
     let blast = GroupSpec { from, to, ..group("blast", 0, crate::test_network::datagrams(), workload) };
-    let steady = ControllerConfig::Fixed(FixedWindowConfig { window: 30.0 });
+    let steady = ControllerConfig::FixedWindow(FixedWindowConfig { window: 30.0 });
     let mut spec = dumbbell(seif(SeifPolicy::Reacting), vec![feedback_aware_group(steady), blast]);
     spec.links[0].backward.queue = DisciplineSpec::fcfs(Limit::Packets(5));
     let tracer = (Verifier::new(&spec), Messages::default());

@@ -11,7 +11,7 @@ use thalweg_sim::{Series, Simulation, Status};
 
 #[test]
 fn series_grow_during_a_run_into_those_of_its_results() {
-    let fixed = || window(ControllerConfig::Fixed(FixedWindowConfig { window: 20.0 }));
+    let fixed = || window(ControllerConfig::FixedWindow(FixedWindowConfig { window: 20.0 }));
     let pair = GroupSpec { count: 2, ..group("pair", 1, fixed(), WorkloadSpec::Bulk) };
     let groups = vec![pair, group("single", 1, fixed(), WorkloadSpec::Bulk)];
     let path = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(20)));

@@ -84,7 +84,7 @@ fn ten_mbit(limit: Limit) -> DirectionSpec {
 fn a_small_window_sends_a_window_each_round_trip() {
     for window in [1, 2, 7, 26] {
         let spec = pipe(ten_mbit(Limit::Unlimited));
-        let flow = bulk(ControllerConfig::Fixed(FixedWindowConfig { window: f64::from(window) }));
+        let flow = bulk(ControllerConfig::FixedWindow(FixedWindowConfig { window: f64::from(window) }));
         let result = run(&Spec { groups: vec![flow], duration: Duration::from_secs(10), ..spec });
         // Segment k (from 0) of each window arrives 10.8 ms and k times 0.8 ms after the window began.
         let until = |k: i32| ((10.0 - 0.0108 - 0.0008 * f64::from(k)) / ROUND_TRIP).floor() as u64 + 1;
@@ -100,7 +100,7 @@ fn enough_window_fills_the_link() {
     for window in [27.0, 40.0, 200.0] {
         let mut spec = pipe(ten_mbit(Limit::Unlimited));
         (spec.warmup, spec.duration) = (Duration::from_secs(1), Duration::from_secs(11));
-        spec.groups = vec![bulk(ControllerConfig::Fixed(FixedWindowConfig { window }))];
+        spec.groups = vec![bulk(ControllerConfig::FixedWindow(FixedWindowConfig { window }))];
         let result = run(&spec);
         // Within one packet: the one in service at the end of the warm-up is not counted.
         assert_near(result.links[0].utilisation, 1.0, 1e-4);

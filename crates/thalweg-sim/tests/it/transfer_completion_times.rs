@@ -11,7 +11,7 @@ use thalweg_queue::Limit;
 use thalweg_sim::simulation_spec::*;
 
 fn fixed(window_segments: u32) -> TransportSpec {
-    window(ControllerConfig::Fixed(FixedWindowConfig { window: f64::from(window_segments) }))
+    window(ControllerConfig::FixedWindow(FixedWindowConfig { window: f64::from(window_segments) }))
 }
 
 fn reno() -> TransportSpec {

@@ -137,7 +137,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         ControllerConfig::Bbn(BbnConfig { window, lifetime: Duration::from_millis(lifetime), header: 40 })
     });
     let spec = prop_oneof![
-        (1.0..40.0f64).prop_map(|window| ControllerConfig::Fixed(FixedWindowConfig { window })),
+        (1.0..40.0f64).prop_map(|window| ControllerConfig::FixedWindow(FixedWindowConfig { window })),
         any::<bool>().prop_map(slow_start),
         Just(ControllerConfig::NewReno(NewRenoConfig {
             initial_window,

@@ -87,7 +87,7 @@ impl Plan {
             },
             sender: SenderConfig::default(),
             receiver: ReceiverConfig::default(),
-            controller: ControllerConfig::Fixed(FixedWindowConfig { window: 10.0 }),
+            controller: ControllerConfig::FixedWindow(FixedWindowConfig { window: 10.0 }),
             pacing: None,
             writes: vec![10_000],
             write_gap: Duration::ZERO,
