@@ -173,6 +173,8 @@ def test_halves_of_characters_are_errors_of_the_package(call: Any) -> None:
         call()
 
 
-@pytest.mark.parametrize("kind", [_thalweg.Environments, _thalweg.Table, _thalweg.Measured, _thalweg.Message, _thalweg.MessageKind, _thalweg.Stop])
+@pytest.mark.parametrize(
+    "kind", [_thalweg.Environments, _thalweg.Table, _thalweg.RunMeasurements, _thalweg.Message, _thalweg.MessageKind, _thalweg.Stop]
+)
 def test_classes_are_found_in_their_module(kind: type) -> None:
     assert kind.__module__ == "thalweg._thalweg" and pickle.loads(pickle.dumps(kind)) is kind

@@ -113,7 +113,7 @@ def _typed(name: str, cells: Sequence[Any]) -> tuple[str, list[Any]]:
     return "number", [None if cell is None else float(cell) for cell in cells]
 
 
-def _notes(of: "_thalweg.Measured | _Copy") -> str:
+def _notes(of: "_thalweg.RunMeasurements | _Copy") -> str:
     """Returns the warnings and notes of a run, one after the other."""
     return of.notes() if isinstance(of, _Copy) else "".join(f"{in_pythons_words(message)}\n" for message in of.messages())
 
@@ -121,7 +121,7 @@ def _notes(of: "_thalweg.Measured | _Copy") -> str:
 class _Copy:
     """Content of a result without its simulations, for pickling."""
 
-    def __init__(self, of: "_thalweg.Measured | _Copy") -> None:
+    def __init__(self, of: "_thalweg.RunMeasurements | _Copy") -> None:
         self._texts = (of.document(), of.summary(), of.figure(), of.scenario(), _notes(of))
         self._quantities = of.quantities()
         self._tables = tuple(table.parts() for table in (of.flows(), of.links(), of.series()))
@@ -185,7 +185,7 @@ class Figure:
 class Result:
     """Results of a run, of several runs, or of a comparison."""
 
-    def __init__(self, measured: _thalweg.Measured | _Copy) -> None:
+    def __init__(self, measured: _thalweg.RunMeasurements | _Copy) -> None:
         self._measured = measured
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ __all__ = [
     "version",
     "Controller",
     "Environments",
-    "Measured",
+    "RunMeasurements",
     "Message",
     "MessageKind",
     "Sample",
@@ -161,7 +161,7 @@ class Table:
     def __len__(self) -> int: ...
 
 @final
-class Measured:
+class RunMeasurements:
     def document(self) -> str: ...
     def summary(self) -> str: ...
     def figure(self, plots: Sequence[str] | None = None, time: tuple[float, float] | None = None) -> str: ...
@@ -275,4 +275,4 @@ def run(
     limit: float | None,
     stop: Stop | None = None,
     show: Callable[[float | None, str], object] | None = None,
-) -> tuple[Measured | None, int, list[Message], BaseException | None]: ...
+) -> tuple[RunMeasurements | None, int, list[Message], BaseException | None]: ...

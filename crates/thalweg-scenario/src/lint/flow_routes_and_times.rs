@@ -109,7 +109,7 @@ pub(super) fn counted_starts(checked: &LintInput<'_>, report: &mut Report) {
     };
     let last = last_start(last_group);
     // A short run keeps most of its time for measurement.
-    let settled = (spec.duration / 4).min(Duration::from_secs(5)).max(last + (spec.duration - last) / 10);
+    let settled = last + ((spec.duration - last) / 4).min(Duration::from_secs(5));
     let help = format!(
         "means of a run without end are those after its start: set `warmup = \"{}\"`",
         round_to_four_significant_digits(settled)
