@@ -184,7 +184,7 @@ def test_two_sweeps_do_not_share_a_folder_at_a_time() -> None:
 
 
 def test_a_factor_without_effect_is_named() -> None:
-    with pytest.warns(thalweg.ScenarioWarning, match="`flow.web.scheme` changes nothing"):
+    with pytest.raises(thalweg.ScenarioError, match="`schemes` replaces `flow.web.scheme`"):
         thalweg.sweep({"scenario": PATH, "schemes": ["cubic", "vegas"], "grid": {"flow.web.scheme": ["newreno", "bbr"]}}, "replaced")
     with pytest.warns(thalweg.ScenarioWarning, match="`defaults.link.delay` changes nothing"):
         thalweg.sweep({"scenario": PATH, "grid": {"defaults.link.delay": ["1 ms", "9 ms"], "link.core.rate": [5e6, 1e7]}}, "default")
