@@ -315,7 +315,7 @@ def main():
     options.schemes = options.schemes or SCHEMES
     unknown = [name for name in options.paths if name not in difficult_paths.PATHS or difficult_paths.PATHS[name].file]
     if unknown:
-        parser.error(f"{unknown[0]} is no path of transfers for a time; there are "
+        parser.error(f"{unknown[0]} is not a path of transfers for a time; there are "
                      + ", ".join(name for name, path in difficult_paths.PATHS.items() if not path.file))
     testbed.exit_on_sigterm()
     do[options.what](options)

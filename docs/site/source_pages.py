@@ -1,4 +1,4 @@
-"""Shows files of the repository that pages link to and that are no pages: source as highlighted text, folders as lists."""
+"""Shows files of the repository that pages link to and that are not pages: source as highlighted text, folders as lists."""
 
 import html
 import os
@@ -44,7 +44,7 @@ def link_source(app, page, path):
 
 
 def resolve_links(app, doctree):
-    """Replaces links to files of the repository that are no pages. Broken ones stay, and are reported."""
+    """Replaces links to files of the repository that are not pages. Broken ones stay, and are reported."""
     page = app.env.docname
     for kind in (addnodes.pending_xref, addnodes.download_reference):
         for node in list(doctree.findall(kind)):

@@ -68,7 +68,7 @@ def train(
         deviation = 0.5 * 0.1 ** (update / updates)
         observations = numpy.zeros((length + 1, envs.num_envs, inputs))
         actions, log_probabilities, rewards = (numpy.zeros((length, envs.num_envs)) for _ in range(3))
-        # The step after the end of an episode only resets the environment: it is no sample, and advantages do not cross it.
+        # The step after the end of an episode only resets the environment: it is not a sample, and advantages do not cross it.
         is_sample, continues = (numpy.zeros((length, envs.num_envs)) for _ in range(2))
         for step in range(length):
             observations[step] = observation

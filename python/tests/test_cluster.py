@@ -176,8 +176,8 @@ def test_an_unreachable_address_is_reported(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(_cluster, "POLL_INTERVAL", 0.1)
     for address, words in [
         ("here", "has the form tcp://HOST:PORT"),
-        ("s.toml", "`s.toml` is no scheduler's file"),
-        ("half.json", "`half.json` is no scheduler's file"),
+        ("s.toml", "`s.toml` is not a scheduler's file"),
+        ("half.json", "`half.json` is not a scheduler's file"),
         ("none.json", "no scheduler has written `none.json`"),
     ]:
         with pytest.raises(thalweg.RunError, match=words):

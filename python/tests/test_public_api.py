@@ -384,7 +384,7 @@ def test_numbers_of_options_are_seconds_bytes_and_bits_a_second() -> None:
 @pytest.mark.parametrize("time", [numpy.timedelta64(100, "ns"), numpy.timedelta64(1, "s"), numpy.datetime64(5, "ns"), numpy.array([1, 2], "m8[s]")])
 def test_times_of_numpy_are_refused(time: Any) -> None:
     """Their unit is not seconds, or is lost."""
-    with pytest.raises(thalweg.ScenarioError, match="is no value of a scenario"):
+    with pytest.raises(thalweg.ScenarioError, match="is not a value of a scenario"):
         thalweg.run("two-flows", set={"duration": time})
     with pytest.raises(thalweg.ScenarioError, match="^rtt="):
         thalweg.models("mathis", p=1e-3, rtt=time)

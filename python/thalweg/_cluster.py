@@ -262,7 +262,7 @@ def _scheduler_address(file: Path, note: Callable[[str], None]) -> str:
             if file.suffix != ".json" or time.monotonic() - begun > (POLL_INTERVAL if is_there else FILE_TIMEOUT):
                 if not is_there:
                     raise GoneError(f"no scheduler has written `{file}` in {FILE_TIMEOUT:.0f} s: is it up, and does this host see the file?") from error
-                raise GoneError(f"`{file}` is no scheduler's file: {type(error).__name__}: {error}") from error
+                raise GoneError(f"`{file}` is not a scheduler's file: {type(error).__name__}: {error}") from error
             if not is_there and not waits:
                 waits = True
                 note(f"waiting for `{file}`, which a scheduler writes when it begins")
@@ -282,7 +282,7 @@ def _reachable_url(address: str) -> str:
     except ValueError:
         host, port = None, None
     if not host or not port:
-        raise GoneError(f"`{address}` is no address of a scheduler: it has the form tcp://HOST:PORT, or is a scheduler's file")
+        raise GoneError(f"`{address}` is not an address of a scheduler: it has the form tcp://HOST:PORT, or is a scheduler's file")
     try:
         socket.create_connection((host, port), timeout=CONNECT_TIMEOUT).close()
     except OSError as error:
@@ -298,7 +298,7 @@ def serve_batches(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: by
     try:
         hello = json.loads(read.readline() or b"{}")
         if hello.get("hello") != "thalweg-sweep":
-            raise GoneError("this is no sweep")
+            raise GoneError("this is not a sweep")
 
         def note(text: str) -> None:
             write.write(json.dumps({"note": text}).encode() + b"\n")

@@ -2,7 +2,7 @@
 
 A candidate may use its samples only. It is called on a separate thread without Python frames above it. During the call an audit hook
 (PEP 578) refuses to open files, start threads or processes, use the network, import modules, inspect frames or the garbage collector, and
-simulate. This prevents accidental cheating in a search. It is no sandbox for malicious code: run that in a container.
+simulate. This prevents accidental cheating in a search. It is not a sandbox for malicious code: run that in a container.
 """
 
 import _thread

@@ -76,7 +76,7 @@ def toml_value(of: object) -> str:
     plain = of if arguments.is_numpy_time(of) else arguments.plain(of)
     if plain is not of:
         return toml_value(plain)
-    words = f"{of!r} is no value of a scenario: it takes texts with units, numbers, true and false, lists, arrays and dictionaries"
+    words = f"{of!r} is not a value of a scenario: use texts with units, numbers, true and false, lists, arrays and dictionaries"
     raise ScenarioError(words)
 
 

@@ -85,7 +85,7 @@ def _features(seen: Samples, last: Array) -> tuple[Array, Array]:
 
 def _decide(before: Array, seen: Samples, actions: Array, pace: bool) -> tuple[Array, Array]:
     """Returns the windows and the pacing rates of actions, after these windows. Without one the flow's own is multiplied. A flow that has
-    not started has none: NaN is no decision."""
+    not started has none: NaN is not a decision."""
     started = numpy.where(seen["window"] > 0, seen["window"], numpy.nan)
     windows = numpy.clip(numpy.where(numpy.isnan(before), started, before) * _each(_power_of_two, actions), 1.0, _MOST_WINDOW)
     if not pace:

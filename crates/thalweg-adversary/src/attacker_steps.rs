@@ -174,7 +174,7 @@ impl World {
                     }
                     Forgery::Reset { .. } | Forgery::Packet { .. } => to != SECOND_SERVER,
                 };
-                // A hello without a cookie is no forgery, and with the next cookie it is one.
+                // A hello without a cookie is not a forgery, and with the next cookie it is one.
                 let is_plain =
                     !matches!(forgery, Forgery::Hello { .. }) && known.datagrams.iter().any(is_known);
                 if is_accepted && !is_plain {

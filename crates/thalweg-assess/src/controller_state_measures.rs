@@ -78,7 +78,7 @@ impl StateMeasure {
         };
         if let Some(wrong) = self.value.iter().find(|name| !known(name)) {
             return Err(format!(
-                "`{wrong}` is no value of a visit; expected `from_s`, `until_s`, `length_s`, or a known value, such as \
+                "`{wrong}` is not a value of a visit; expected `from_s`, `until_s`, `length_s`, or a known value, such as \
                  `window_packets.min`"
             ));
         }

@@ -106,7 +106,7 @@ impl Margins {
                 None => Ok(None),
                 Some(text) => parse_amount(text).map(Some).ok_or_else(|| {
                     fault(format!(
-                        "`{text}` is no amount; expected such as \"10 %\", \"2 ms\", \"20 kbit/s\""
+                        "`{text}` is not an amount; expected such as \"10 %\", \"2 ms\", \"20 kbit/s\""
                     ))
                 }),
             };
@@ -228,7 +228,7 @@ mod tests {
     fn errors_name_the_position_and_the_expected_form() {
         let fault = |text: &str| Margins::read("m.toml", text).unwrap_err();
         assert!(fault("[a]\nabout = \"x\"\nbetter = \"most\"").contains("[a]: expected either `better`"));
-        assert!(fault("[a]\nabout = \"x\"\nat-least = \"much\"").contains("`much` is no amount"));
+        assert!(fault("[a]\nabout = \"x\"\nat-least = \"much\"").contains("`much` is not an amount"));
         let key = |key: &str| fault(&format!("[a]\nabout = \"x\"\n{key} = \"1\""));
         assert!(key("atleast").contains("[a]: unknown key `atleast`; did you mean `at-least`?"));
         assert!(key("xyz").contains("unknown key `xyz`: expected one of about, better, share"));

@@ -32,7 +32,7 @@ const SHARE_OF_MEAN: &str = "share_of_mean";
 
 /// Name of [`Measure::QueuePerTarget`].
 const QUEUE_PER_TARGET: &str = "queue_per_target";
-/// Names of measures that are no metrics.
+/// Names of measures that are not metrics.
 const NON_METRIC_MEASURES: [&str; 3] = [MIN_SHARE, SHARE_OF_MEAN, QUEUE_PER_TARGET];
 
 /// Measure in the format of packs.

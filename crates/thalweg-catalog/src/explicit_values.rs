@@ -108,7 +108,7 @@ impl Values {
     ///
     /// # Panics
     ///
-    /// If the description has no such key, no default for it or one that is no value of its kind, or if the type cannot
+    /// If the description has no such key, no default for it or one that is not a value of its kind, or if the type cannot
     /// represent values of that kind.
     pub fn required<T: Field>(&self, name: &str) -> T {
         self.optional(name).unwrap_or_else(|| {
@@ -125,7 +125,7 @@ impl Values {
                     panic!("`{name}` has no default, and its field must be an `Option`, not `{of}`")
                 }
                 (None, text) => panic!(
-                    "the default `{text}` of `{name}` is no value of its kind: {}",
+                    "the default `{text}` of `{name}` is not a value of its kind: {}",
                     key.kind.read(text).err().unwrap_or_default()
                 ),
             }

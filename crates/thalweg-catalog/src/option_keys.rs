@@ -405,7 +405,7 @@ impl Keys {
     }
 
     /// Returns the mistakes in names and defaults, which the compiler cannot find: names that scenario files or command lines
-    /// could not contain, keys that are there twice, overridden defaults without a key, and defaults that are no values of
+    /// could not contain, keys that are there twice, overridden defaults without a key, and defaults that are not values of
     /// their keys or out of their ranges.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
@@ -413,7 +413,7 @@ impl Keys {
         for key in self.top().chain(self.flat().filter(|key| key.name.contains('.'))) {
             if !is_key_name(key.name) {
                 faults.push(format!(
-                    "`{}` is no name of a key, which has only letters, digits, - and _",
+                    "`{}` is not a name of a key, which has only letters, digits, - and _",
                     key.name
                 ));
             }

@@ -58,10 +58,10 @@ impl fmt::Display for TextError {
                 }
             }
             Self::Option { of, given_text: given, known } if known.is_empty() => {
-                write!(f, "`{given}` is no option of {of}, which has none")
+                write!(f, "`{given}` is not an option of {of}, which has none")
             }
             Self::Option { of, given_text: given, known } => {
-                write!(f, "`{given}` is no option of {of}, which has {} (as KEY=VALUE)", known.join(", "))
+                write!(f, "`{given}` is not an option of {of}, which has {} (as KEY=VALUE)", known.join(", "))
             }
             Self::Twice(key) => write!(f, "{key} is given twice"),
             Self::Value { key, given_value: given, reason } => {

@@ -101,7 +101,7 @@ impl Range {
     ///
     /// # Panics
     ///
-    /// If `min` is above `max`, or one is no number: no value would be in range. In a constant this is a compile error.
+    /// If `min` is above `max`, or one is not a number: no value would be in range. In a constant this is a compile error.
     pub const fn between(min: f64, max: f64) -> Self {
         assert!(min <= max, "the lower bound of a range must not be above the upper one");
         Self { min, max, above: false, below: false }

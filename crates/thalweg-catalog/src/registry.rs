@@ -39,7 +39,7 @@ impl Registry {
     /// # Panics
     ///
     /// With the name of the scheme and the causes, if the description is [invalid](Keys::faults): a name that command lines
-    /// could not contain, two keys of one name, or a default that is no value of its key. Without these, the first field
+    /// could not contain, two keys of one name, or a default that is not a value of its key. Without these, the first field
     /// whose type does not fit its key panics here too, with the name of the key.
     #[track_caller]
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
@@ -256,7 +256,7 @@ mod tests {
                 "the discipline `out,of:range` cannot be added: a name has only letters",
             ),
             ("", &[TIME], "its name is empty"),
-            ("mine", &[Key { name: "my key", ..TIME }], "`my key` is no name of a key"),
+            ("mine", &[Key { name: "my key", ..TIME }], "`my key` is not a name of a key"),
             (
                 "mine",
                 &[TIME, TIME],
@@ -306,7 +306,7 @@ mod tests {
         let text = refusal("out,of:range", KEYS);
         let places = [
             "the discipline `out,of:range` cannot be added: a name has only letters",
-            "; `my key` is no name of a key",
+            "; `my key` is not a name of a key",
             "; there are two keys `target`",
             "; the default `5` of `my key`: ",
             "; the default `5 s` of `target`: it must lie from 0 s to 1 s",
@@ -334,7 +334,7 @@ mod tests {
             "max-window cannot be `0.5pkt`: it must be at least 1 pkt; a window below one packet never sends"
         );
         let error = registry.read_scheme("fixed:typo=1", Environment::Simulated).unwrap_err().to_string();
-        assert!(error.contains("`typo` is no option of fixed") && !error.contains("preset"), "{error}");
+        assert!(error.contains("`typo` is not an option of fixed") && !error.contains("preset"), "{error}");
         let error = registry.read_scheme("cubic:typo=1", Environment::Simulated).unwrap_err().to_string();
         assert!(error.contains("preset"), "{error}");
     }
@@ -377,7 +377,7 @@ mod tests {
             error_text("tail")
                 .starts_with("there is no discipline `tail`; there are fcfs, random-drop, fq, ")
         );
-        assert_eq!(error_text("fcfs:limit=1"), "`limit` is no option of fcfs, which has none");
+        assert_eq!(error_text("fcfs:limit=1"), "`limit` is not an option of fcfs, which has none");
         assert_eq!(error_text("codel:interval=0s"), "interval cannot be `0s`: it must be above 0 s");
         assert_eq!(error_text("fq-codel:flows=0"), "flows cannot be `0`: it must lie from 1 to 65536");
         assert_eq!(error_text("pie:alpha=1,alpha=2"), "alpha is given twice");

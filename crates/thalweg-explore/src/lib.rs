@@ -20,7 +20,7 @@
 //! compared by digests of the state that determines the future, with times as spans from now
 //! ([`Digest`](thalweg_proto::state_digest::Digest)).
 //!
-//! A paced sender may continue at any time, before or after the packets in flight arrive. That is no fault. Nor is an
+//! A paced sender may continue at any time, before or after the packets in flight arrive. That is not a fault. Nor is an
 //! application that reads slowly ([`Bounds::slow_reader`]): it reads each byte before or after any other step. Unread
 //! data counts as in flight to it, so a timer that expires meanwhile is early. Otherwise the time until it reads, and
 //! the round-trip times measured from it, would be unbounded.

@@ -13,7 +13,7 @@ use thalweg_proto::units::Duration;
 /// like a silent peer (`Timer_NO-RESPONSE`), where closing the connection would be correct.
 ///
 /// SSCOP relies on a layer below that neither duplicates nor reorders frames: its reaction to duplicates and reordering
-/// is no error in the engine.
+/// is not an error in the engine.
 #[derive(Clone, Debug)]
 pub struct Sscop(pub Config);
 

@@ -103,7 +103,7 @@ impl Goal {
     }
 
     /// Returns true if the warm-up counts too. After a reduction of the rate one window of repeated data may be all that is
-    /// sent for seconds, which is no collapse.
+    /// sent for seconds, which is not a collapse.
     pub(crate) const fn counts_warmup(self) -> bool {
         matches!(self, Self::Collapse)
     }

@@ -102,7 +102,7 @@ pub fn score_of(
     let loaded = read_candidate(name, text, folder, registry).map_err(|found| join_diagnostics(&found))?;
     let mut spec = loaded.scenario.spec;
     run_for_score(&mut spec, goal).map_err(|none| match none {
-        NoScore::Refused(why) => format!("`{name}` is no scenario of a hunt: {why}"),
+        NoScore::Refused(why) => format!("`{name}` is not a scenario of a hunt: {why}"),
         NoScore::Fault(why) => why,
     })
 }

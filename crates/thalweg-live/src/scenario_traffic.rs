@@ -63,7 +63,7 @@ pub enum TrafficError {
         /// End of the run, from its beginning.
         end: Duration,
     },
-    /// A flow ends at a node that is no host.
+    /// A flow ends at a node that is not a host.
     NoHost,
     /// A call of the operating system failed.
     System(String),
@@ -78,7 +78,7 @@ impl fmt::Display for TrafficError {
             Self::StartsLate { flow, end } => {
                 write!(f, "the flow `{flow}` starts after {} s, the end of the run", end.as_secs_f64())
             }
-            Self::NoHost => f.write_str("a flow ends at a node that is no host"),
+            Self::NoHost => f.write_str("a flow ends at a node that is not a host"),
             Self::System(error) => f.write_str(error),
         }
     }

@@ -19,7 +19,7 @@ function endViewing() {
 
 const size = (bytes) => bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
-// Reads files and shows their page. Files that are no traces are named.
+// Reads files and shows their page. Files that are not traces are named.
 async function openTraces(files) {
   if (!files.length) return;
   endViewing();

@@ -47,11 +47,11 @@ struct Viewed {
     page: String,
     connections: usize,
     findings: usize,
-    /// Files that are no traces.
+    /// Files that are not traces.
     errors: Vec<PageDiagnostic>,
 }
 
-/// Reads files and returns their page; files that are no traces are named beside it.
+/// Reads files and returns their page; files that are not traces are named beside it.
 ///
 /// # Errors
 ///
@@ -148,7 +148,7 @@ mod tests {
         let errors = answer["errors"].as_array().unwrap();
         assert_eq!(errors.len(), 1);
         assert!(
-            errors[0]["message"].as_str().unwrap().starts_with("notes.txt: this is no trace; expected qlog")
+            errors[0]["message"].as_str().unwrap().starts_with("notes.txt: this is not a trace; expected qlog")
         );
         assert!(answer["page"].as_str().unwrap().contains("a.pcap (2)"));
         let errors = view_all(&["empty", "gone"], vec![b"", b"!"]).unwrap_err();

@@ -118,7 +118,7 @@ fn an_incast_distinguishes_tenfold_completion_times() {
     assert!(found.iter().all(|verdict| verdict.subject != "goodput"), "{found:#?}");
 }
 
-/// A single extra segment in 25 s is no win, and a scenario without randomness counts as one run however often it is
+/// A single extra segment in 25 s is not a win, and a scenario without randomness counts as one run however often it is
 /// repeated.
 #[test]
 fn a_segment_more_is_equal_and_runs_without_chance_are_one() {
@@ -137,7 +137,7 @@ fn a_segment_more_is_equal_and_runs_without_chance_are_one() {
 }
 
 /// The warm-up ends during the repair of slow start's overshoot of a deep queue: the data waiting for it is delivered
-/// and counted later, and raises goodput above the link rate. That is no win for any scheme, and a later warm-up shows
+/// and counted later, and raises goodput above the link rate. That is not a win for any scheme, and a later warm-up shows
 /// the real winner.
 #[test]
 fn data_awaiting_repair_at_the_end_of_the_warm_up_wins_nothing() {

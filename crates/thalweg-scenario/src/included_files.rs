@@ -58,7 +58,7 @@ impl Loader {
         self.merge_includes(source, directory, &mut open, report)
     }
 
-    /// Reads a file that is no scenario.
+    /// Reads a file that is not a scenario.
     ///
     /// # Errors
     ///

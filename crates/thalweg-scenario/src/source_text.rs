@@ -139,7 +139,7 @@ pub enum ReadError {
         /// The offset of the first invalid byte.
         at: usize,
     },
-    /// A Parquet file that is no list: what is wrong, and what is expected.
+    /// A Parquet file that is not a list: what is wrong, and what is expected.
     NoList(String),
 }
 

@@ -52,7 +52,7 @@ pub fn pack_tasks(tasks: &[Task]) -> Vec<u8> {
 ///
 /// The bytes are not a valid batch.
 pub fn unpack_tasks(bytes: &[u8]) -> Result<Vec<Part>, String> {
-    serde_json::from_slice(bytes).map_err(|error| format!("this is no batch of runs: {error}"))
+    serde_json::from_slice(bytes).map_err(|error| format!("this is not a batch of runs: {error}"))
 }
 
 /// Appends the outcome of a run to an answer.

@@ -53,7 +53,7 @@ impl Default for Limits {
     }
 }
 
-/// Error of a file that is no trace.
+/// Error of a file that is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
     /// The file has no bytes.
@@ -80,7 +80,7 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => write!(f, "the file is empty; expected {EXPECTED_FORMATS}"),
-            Self::Unknown => write!(f, "this is no trace; expected {EXPECTED_FORMATS}"),
+            Self::Unknown => write!(f, "this is not a trace; expected {EXPECTED_FORMATS}"),
             Self::NetLog => write!(
                 f,
                 "this is a NetLog of Chromium (chrome://net-export), which is not read; capture the packets, with the browser's SSLKEYLOGFILE for QUIC; expected {EXPECTED_FORMATS}"

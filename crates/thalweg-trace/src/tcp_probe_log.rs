@@ -10,7 +10,7 @@
 //!
 //! | field | meaning |
 //! | --- | --- |
-//! | `snd_cwnd` or `cwnd`, `ssthresh` | segments; 2^31 - 1 is no threshold |
+//! | `snd_cwnd` or `cwnd`, `ssthresh` | segments; 2^31 - 1 is not a threshold |
 //! | `srtt`, `srtt_us`, `rtt_us` | smoothed round-trip time, in microseconds: `srtt_us` of the kernel's structure shifted by 3 |
 //! | `snd_una`, `snd_nxt`, `snd_wnd` | sequence numbers and receive window, in bytes |
 //! | `src`, `dest` with ports; or `saddr`, `sport`, `daddr`, `dport`; or `sock_cookie` | the connection |

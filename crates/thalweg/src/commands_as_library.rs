@@ -76,7 +76,7 @@ pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) 
     let arguments = match Arguments::read(words.iter().map(OsString::from)) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // A request for help, which ends a command with 0, is no call of a program.
+            // A request for help, which ends a command with 0, is not a call of a program.
             let mut program = Arguments::command();
             program.build();
             let messages =

@@ -545,7 +545,7 @@ mod tests {
         }
     }
 
-    /// An option of another program is no value, and resembles no option of another meaning.
+    /// An option of another program is not a value, and resembles no option of another meaning.
     #[test]
     fn far_suggestions_are_left_out_and_near_ones_stay() {
         for words in [

@@ -359,7 +359,7 @@ fn excess_by_transmission(live: &Outcome, again: &Outcome, more: f64) -> f64 {
     (again.shortest - live.shortest).clamp(0.0, more.max(0.0))
 }
 
-/// Returns the sentence on an excess of the simulated shortest round trip by transmission, if it is no small one.
+/// Returns the sentence on an excess of the simulated shortest round trip by transmission, if it is not a small one.
 fn transmission_sentence(live: &Outcome, again: &Outcome, more: f64) -> Option<String> {
     let excess = excess_by_transmission(live, again, more);
     (excess > MAX_ERROR_OF_SHORTEST * live.shortest).then(|| {

@@ -7,7 +7,7 @@
 //! - In messages of this project, values and whole commands are between backticks, and options are not. Nothing between
 //!   backticks is a name, except `` `thalweg list KIND` ``. A value of the call may itself contain backticks; it is
 //!   recognised as a whole.
-//! - Elsewhere a word is an option if some command has it. A value of the call that is followed by a colon is no option:
+//! - Elsewhere a word is an option if some command has it. A value of the call that is followed by a colon is not an option:
 //!   messages of the operating system begin with such a path.
 
 use std::collections::BTreeSet;

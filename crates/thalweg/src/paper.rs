@@ -173,7 +173,7 @@ fn store_case(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(),
     Ok(folder.write_results(&document, &expand_scenario(&case.scenario))?)
 }
 
-/// Fails if a judged claim does not hold, or if none was judged. A claim that holds in direction, not in size, is no failure.
+/// Fails if a judged claim does not hold, or if none was judged. A claim that holds in direction, not in size, is not a failure.
 fn check_claims(results: &Results, console: &Console) -> CommandResult {
     let failed: Vec<&str> = results.failed().map(|claim| claim.id.as_str()).collect();
     let summary = results.summary();

@@ -28,7 +28,7 @@ pub enum Source {
 
 impl Source {
     /// Returns the source named `file`: an existing file, or else a built-in scenario. A folder of that name, such as one
-    /// with results, is no file.
+    /// with results, is not a file.
     pub fn find(file: &Path) -> Result<Self, Error> {
         let text = file.to_string_lossy();
         let name = text.strip_suffix(".toml").unwrap_or(&text);

@@ -48,7 +48,7 @@ pub struct ViewArguments {
 ///
 /// # Errors
 ///
-/// If the file cannot be opened, or is no trace.
+/// If the file cannot be opened, or is not a trace.
 pub fn read_trace(path: &Path, keys: &KeyLog) -> Result<Trace, Error> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     if path.is_dir() {

@@ -52,9 +52,9 @@ fn scheme_errors_list_the_valid_choices() {
     assert!(refusal_of("qubic").starts_with("there is no scheme `qubic`; there are fixed, "));
     assert!(
         refusal_of("cubic:alpha=1pkt")
-            .starts_with("`alpha` is no option of cubic, which has initial-window, ")
+            .starts_with("`alpha` is not an option of cubic, which has initial-window, ")
     );
-    assert!(refusal_of("cubic:").starts_with("`` is no option"));
+    assert!(refusal_of("cubic:").starts_with("`` is not an option"));
     assert_eq!(refusal_of("cubic:beta=0.5,beta=0.5"), "beta is given twice");
     assert_eq!(
         refusal_of("cubic:beta=1"),

@@ -143,7 +143,7 @@ impl fmt::Display for DirectionError {
                 let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
                 write!(
                     f,
-                    "`{given}` is no option of a direction{hint} (KEY=VALUE, where KEY is one of {})",
+                    "`{given}` is not an option of a direction{hint} (KEY=VALUE, where KEY is one of {})",
                     KEYS.join(", ")
                 )
             }
@@ -520,10 +520,10 @@ mod tests {
         assert_eq!(error("rate=0bit/s"), "rate cannot be `0bit/s`: nothing would ever leave");
         assert!(error("delay=5").starts_with("delay cannot be `5`: `5` has no unit"));
         assert!(
-            error("lose=1%").starts_with("`lose` is no option of a direction; did you mean `loss`? (KEY")
+            error("lose=1%").starts_with("`lose` is not an option of a direction; did you mean `loss`? (KEY")
         );
         assert!(error("narrow=5s:1280B").contains("did you mean `mtu-change`?"));
-        assert!(error("loss").starts_with("`loss` is no option"));
+        assert!(error("loss").starts_with("`loss` is not an option"));
         assert!(error("queue=tail").contains(
             "there are fcfs, random-drop, fq, sfq, drr, virtual-clock, red, codel, fq-codel, cake, pie"
         ));

@@ -204,7 +204,7 @@ check("an endless loop ends with a message", endless.includes("did not return wi
 const thrown = await withController("class Mine extends Controller {\n  on_ack(sample) {\n    this.window += sample.missing.value;\n  }\n  on_loss() {}\n}");
 check("an exception has its line and time", thrown.includes("line 3") && /at [\d.]+ m?s/.test(thrown), thrown);
 const invalid = await withController("class Mine extends Controller {\n  on_ack() { this.window = 'ten'; }\n  on_loss() {}\n}");
-check("a window that is no number is refused", invalid.includes("window must be a number"), invalid);
+check("a window that is not a number is refused", invalid.includes("window must be a number"), invalid);
 const broken = await withController("class Mine extends Controller {\n  on_ack( {\n}");
 check("a syntax error is reported", broken.includes("SyntaxError"), broken);
 const unreadable = await withController("class Mine extends Controller {\n  on_ack() { throw { get message() { throw 1; } }; }\n  on_loss() {}\n}");

@@ -85,7 +85,7 @@ export async function traces({ page, check, thalweg, pictures, text, wait, click
   const capture = gunzipSync(readFileSync(stored("kernel-cubic.pcap.gz")));
   const notes = made("notes.txt", "not a trace\n");
   await view(notes);
-  check("what is no trace is refused with the formats", /notes\.txt: this is no trace; expected qlog/.test(await errors()), await errors());
+  check("what is not a trace is refused with the formats", /notes\.txt: this is not a trace; expected qlog/.test(await errors()), await errors());
   await view(notes, stored("aioquic-client.qlog.gz"));
   check("and named beside one that is", /notes\.txt/.test(await errors()) && (await text("#trace-status")).startsWith("1 connection, "), [await errors(), await text("#trace-status")]);
   await view(made("cut.pcap", capture.subarray(0, capture.length / 2 + 7)));

@@ -181,7 +181,7 @@ fn a_duplicate_ends_the_detection() {
     assert_eq!(t.stats().undone, 0);
 }
 
-/// The answer to the spurious retransmission is no duplicate of step 3a: the next acknowledgement decides.
+/// The answer to the spurious retransmission is not a duplicate of step 3a: the next acknowledgement decides.
 #[test]
 fn the_acknowledgement_of_a_spurious_retransmission_is_no_sign_of_loss() {
     let mut t = timed_out(config(true));

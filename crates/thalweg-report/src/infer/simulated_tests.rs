@@ -246,7 +246,7 @@ fn changes_of_the_path_are_reported() {
     }
 }
 
-/// On slow and on fast paths the true rate is within its interval, which is no point, and the rate does not vary.
+/// On slow and on fast paths the true rate is within its interval, which is not a point, and the rate does not vary.
 #[test]
 fn constant_rates_are_found() {
     // Rate in kbit/s, and seconds.

@@ -155,7 +155,7 @@ fn format_tables(
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
         // On a line of its own: as a heading it would widen the table.
         let against = shorten_cell(&style.clean(&first.against), NAME_COLUMNS, style);
-        text.push_str(&style.folded(&format!("\nDifference to {against}{}\n", marks.legend(differences))));
+        text.push_str(&style.folded(&format!("\nDifference from {against}{}\n", marks.legend(differences))));
         text.push_str(&paired);
     }
     text

@@ -229,7 +229,7 @@ fn a_lead_within_chance_is_called_so() {
 fn runs_that_are_all_alike_leave_nothing_to_chance() {
     let schemes = vec![("a".to_owned(), runs(&[70, 70, 70])), ("b".to_owned(), runs(&[75, 75, 75]))];
     let text = format_summary(&Document::from_comparison(test_header(&[1, 2, 3]), schemes), Style::PLAIN);
-    assert!(text.contains("Difference to a"), "{text}");
+    assert!(text.contains("Difference from a"), "{text}");
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         joined.contains("more than a; the runs do not differ in this, and show no random variation."),

@@ -340,7 +340,7 @@ fn many_comparisons_are_corrected_for() {
     );
 }
 
-/// Data waiting for a repair at the end of the warm-up is counted later, which is no merit of the scheme.
+/// Data waiting for a repair at the end of the warm-up is counted later, which is not a merit of the scheme.
 #[test]
 fn goodput_from_the_warm_up_wins_nothing() {
     let late = |seed: u64, percent: u64| {

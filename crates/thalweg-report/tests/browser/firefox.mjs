@@ -11,7 +11,7 @@ import { join } from "node:path";
 const TIMEOUT_MS = 90_000;
 // Firefox makes no window narrower than this.
 const MIN_WINDOW_WIDTH = 500;
-// WebDriver's codes of keys that are no characters.
+// WebDriver's codes of keys that are not characters.
 const KEYS = { Tab: "\uE004", Enter: "\uE007", ArrowLeft: "\uE012", ArrowUp: "\uE013", ArrowRight: "\uE014", ArrowDown: "\uE015", Shift: "\uE008", End: "\uE010", Home: "\uE011" };
 
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

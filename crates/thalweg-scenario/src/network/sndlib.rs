@@ -116,7 +116,7 @@ fn capacity_unit(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, repor
                 .error(
                     "scenario.unit",
                     span(&unit),
-                    format!("`{name}` is no unit of capacities that is known here"),
+                    format!("`{name}` is not a unit of capacities that is known here"),
                 )
                 .help("SNDlib has BITPERSEC, with K, M, G or T before it; without <unit> it is MBITPERSEC");
             1e6

@@ -70,7 +70,7 @@ pub fn read_demands_file(
     let root = document.root_element();
     let span = |node: &Node<'_, '_>| start_tag(&text, source, node);
     if root.tag_name().name() != "network" {
-        let message = format!("`{}` is no network of SNDlib, and has no demands", root.tag_name().name());
+        let message = format!("`{}` is not a network of SNDlib, and has no demands", root.tag_name().name());
         report.error("scenario.file", span(&root), message);
         return None;
     }

@@ -100,7 +100,7 @@ impl Resolver<'_> {
         let defaults = document.defaults.as_ref().and_then(|defaults| defaults.flow.as_ref());
         let Some(scheme) = defaults.and_then(|flow| flow.scheme.as_ref()) else { return };
         self.transport(scheme, None, document);
-        // It is no group's.
+        // It is not a group's.
         (self.in_use, self.unsettled) = (None, None);
     }
 

@@ -297,7 +297,7 @@ fn repeated_labels_get_their_ids_with_a_warning() {
     ] {
         assert!(output.contains(expected), "{output}");
     }
-    // An id of SNDlib that is no name is one of these labels.
+    // An id of SNDlib that is not a name is one of these labels.
     let text = sndlib("", "pixel", "").replace(">A<", ">A.b<").replace("\"A\"", "\"A.b\"");
     let loaded = load("s.xml", &text, ", rate = \"1 Gbit/s\", delay = \"1 ms\"", ["A-b", "B"])
         .unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
@@ -352,7 +352,7 @@ fn capacities_of_modules_are_rates() {
     assert_eq!(of(&unit("BITSPERSEC"), &installed("1.0E9")).unwrap(), 1_000_000_000);
     assert_eq!(of(&unit("GBITPERSEC"), &installed("2.5")).unwrap(), 2_500_000_000);
     let output = |unit: &str, modules: &str| rendered_diagnostics(&of(unit, modules).unwrap_err());
-    assert!(output(&unit("ERLANG"), modules).contains("`ERLANG` is no unit of capacities"));
+    assert!(output(&unit("ERLANG"), modules).contains("`ERLANG` is not a unit of capacities"));
     assert!(output("", &installed("1e300")).contains("`capacity` must be a rate"));
     assert!(output("", &installed("many")).contains("`capacity` must be a number of at least 0, not `many`"));
     assert!(output("", "").contains("needs `rate`"));

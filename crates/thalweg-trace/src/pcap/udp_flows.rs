@@ -118,7 +118,7 @@ impl Udp {
         }
         let protocol = if is_quic { Protocol::EncryptedQuic } else { Protocol::Udp };
         let directions = halves.map(|mut half| {
-            // Where the bit is set at random against observers, or for every packet anew, it is no measure.
+            // Where the bit is set at random against observers, or for every packet anew, it is not a measure.
             let is_spinning = is_quic && half.changes >= 3 && half.changes * 4 <= half.short;
             if !is_spinning {
                 half.direction.echoed.clear();

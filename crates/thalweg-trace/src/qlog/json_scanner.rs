@@ -230,7 +230,7 @@ impl<'i, 'a> Scanner<'i, 'a> {
                         };
                     }
                     byte if is_scalar && byte.is_ascii_whitespace() => return Ok(at - 1),
-                    // A record separator is no part of a value: the value was cut (RFC 7464, section 2.3).
+                    // A record separator is not a part of a value: the value was cut (RFC 7464, section 2.3).
                     0x1e => return Err(Damage::Cut(position + at as u64 - 1)),
                     _ => {}
                 }

@@ -292,7 +292,7 @@ fn a_fast_retransmission_is_a_loss_and_no_timeout() {
     let sacked: Vec<_> = direction.sacks.iter().map(|sack| (sack.start, sack.end)).collect();
     assert_eq!(sacked, (1..6).map(|number| (number * 1000, number * 1000 + 1000)).collect::<Vec<_>>());
     assert_eq!(direction.packets[5].acked.since(direction.packets[5].time), ms(40.0));
-    // By Karn's rule the acknowledgement of the repair is no sample.
+    // By Karn's rule the acknowledgement of the repair is not a sample.
     assert_eq!(direction.round_trips.len(), 5);
     assert_eq!(counts.delivered, 6000);
 }

@@ -253,7 +253,7 @@ pub(crate) fn run_simulated_and_live(
 ) -> Result<SimulatedAndLive, Error> {
     let (_, schemes, _) = load_with_schemes(source, &[], &[scheme.to_owned()], &[], &console.registry)?;
     let Some(chosen) = schemes.first() else {
-        return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
+        return Err(Error::Failed(format!("{scheme} is not a scheme that can be compared")));
     };
     let (simulated, _) = simulate_scheme(scheme, &chosen.spec, None, &[])?;
     let parameters = LiveParameters { source, sets: &[], seed: None, flows: &[], compared: &[] };

@@ -271,7 +271,7 @@ fn check_name(folder: &Path, console: &Console) -> CommandResult {
 fn make_folder(folder: &Path) -> CommandResult {
     fs::create_dir_all(folder).map_err(|error| {
         let is_other = error.kind() == io::ErrorKind::AlreadyExists;
-        let why = if is_other { "it is no folder".to_owned() } else { error.to_string() };
+        let why = if is_other { "it is not a folder".to_owned() } else { error.to_string() };
         Error::Failed(format!("{}: {why}", folder.display()))
     })
 }

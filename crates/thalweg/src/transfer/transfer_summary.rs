@@ -391,9 +391,9 @@ impl Path {
 /// Formats a number of entries that are not files.
 pub fn omitted_entries(count: u64) -> String {
     if count == 1 {
-        "1 thing that is no whole file is".to_owned()
+        "1 thing that is not a whole file is".to_owned()
     } else {
-        format!("{count} things that are no whole files are")
+        format!("{count} things that are not whole files are")
     }
 }
 

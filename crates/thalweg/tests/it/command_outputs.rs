@@ -267,7 +267,7 @@ fn replications_are_made_until_the_interval_is_narrow() {
     assert!(prints(&place, &["rerun", "results"]).starts_with("Identical"));
 
     let too_few = run("delay 0.01 %", "11", "2");
-    assert_eq!(too_few.status.code(), Some(1), "not reached is no success");
+    assert_eq!(too_few.status.code(), Some(1), "not reached is not a success");
     let too_few: Value = serde_json::from_slice(&too_few.stdout).unwrap();
     assert_eq!(too_few["runs"].as_array().unwrap().len(), 11);
     assert!(too_few["until"]["widest"].as_f64().unwrap() > 0.0001);
@@ -296,7 +296,7 @@ fn a_comparison_names_the_winner() {
     arguments.extend(["--set", "flow.flows.spread=100 ms"]);
     let text = prints(&temporary_path("compare"), &arguments);
     assert!(text.contains("vegas had the shortest mean delay"), "{text}");
-    assert!(text.contains("Difference to newreno"), "{text}");
+    assert!(text.contains("Difference from newreno"), "{text}");
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
 }
 

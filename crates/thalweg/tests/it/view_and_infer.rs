@@ -228,8 +228,8 @@ fn files_that_are_no_trace_are_refused_with_what_was_expected() {
     let deep = format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}", "[".repeat(1_000_000));
     let files: [(&str, &[u8], &str); 6] = [
         ("empty", b"", "the file is empty; expected qlog"),
-        ("text", b"GET / HTTP/1.1\n", "this is no trace; expected qlog"),
-        ("garbage", &garbage, "this is no trace; expected qlog"),
+        ("text", b"GET / HTTP/1.1\n", "this is not a trace; expected qlog"),
+        ("garbage", &garbage, "this is not a trace; expected qlog"),
         ("deep.qlog", deep.as_bytes(), "nested more than 100 levels deep"),
         ("short.pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0], "pcap: The file ends within its header"),
         ("cut.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1], "cannot be read"),
@@ -247,7 +247,7 @@ fn files_that_are_no_trace_are_refused_with_what_was_expected() {
     // Two files, of which one is none.
     assert!(
         fails(&place, &["view", &stored_trace("kernel-cubic.ss"), "text"], 1)
-            .contains("text: this is no trace")
+            .contains("text: this is not a trace")
     );
     assert!(
         fails(&place, &["infer", &stored_trace("kernel-cubic.pcap.gz"), "--schemes", "qubic"], 2)

@@ -152,7 +152,7 @@ fn failed_recordings_and_reads_are_reported() {
     std::fs::write(&file, "{}").unwrap();
     let output = thalweg(&["infer", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("this is no trace; expected qlog"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("this is not a trace; expected qlog"));
     let output = thalweg(&["infer", folder.join("none.qlog").to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     let file = folder.join("x.pcap");

@@ -183,7 +183,7 @@ fn a_file_is_no_folder_to_receive_into() {
         thalweg(&place, "receiver", "recv", &["file", "--trust", "new"]).spawn().unwrap(),
     );
     assert_eq!(exit_code(&received), 1);
-    assert!(received.stderr.contains("file: it is no folder"), "{}", received.stderr);
+    assert!(received.stderr.contains("file: it is not a folder"), "{}", received.stderr);
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl MarkProbes {
         }
     }
 
-    /// Records a segment that was reported with CE, or the loss of one that was no probe.
+    /// Records a segment that was reported with CE, or the loss of one that was not a probe.
     fn on_other_signal(&mut self) {
         if !self.is_concealed() {
             self.ratio = (self.ratio * (1.0 - CONCEALED_SHARE) / (1.0 - self.share)).max(1.0);

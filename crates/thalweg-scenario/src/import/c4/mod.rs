@@ -251,7 +251,7 @@ fn known_lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Re
     if lines.is_empty() {
         return Err(RejectedSpecification {
             line: 0,
-            why: "this is no specification: expected lines of `key: value`".to_owned(),
+            why: "this is not a specification: expected lines of `key: value`".to_owned(),
         });
     }
     lines.retain(|line| !choices.skip.iter().any(|skip| skip == line.key));

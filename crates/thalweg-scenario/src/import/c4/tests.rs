@@ -122,7 +122,7 @@ fn phases_may_differ_by_direction_and_delay() {
 #[test]
 fn inexpressible_specifications_are_rejected_with_their_line() {
     for (text, why) in [
-        (String::new(), "this is no specification: expected lines of `key: value`"),
+        (String::new(), "this is not a specification: expected lines of `key: value`"),
         ("latency 5\n".to_owned(), "line 1: expected `key: value`, found `latency 5`"),
         ("latenzy: 5\n".to_owned(), "line 1: there is no key `latenzy`; did you mean `latency`?"),
         (format!("{ALONE}latency: 5\n"), "line 10: `latency` is given twice"),

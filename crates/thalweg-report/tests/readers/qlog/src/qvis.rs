@@ -88,7 +88,7 @@ fn event(event: &Value) -> Result<f64, String> {
         ("recovery", "metrics_updated") => {
             let members = data.as_object().filter(|of| !of.is_empty()).ok_or("no metrics")?;
             if let Some((name, _)) = members.iter().find(|(_, value)| !value.is_number()) {
-                return Err(format!("`{name}` is no number"));
+                return Err(format!("`{name}` is not a number"));
             }
         }
         _ => return Err(format!("nothing draws `{name}`")),
