@@ -148,7 +148,10 @@ mod tests {
         let errors = answer["errors"].as_array().unwrap();
         assert_eq!(errors.len(), 1);
         assert!(
-            errors[0]["message"].as_str().unwrap().starts_with("notes.txt: this is not a trace; expected qlog")
+            errors[0]["message"]
+                .as_str()
+                .unwrap()
+                .starts_with("notes.txt: this is not a trace; expected qlog")
         );
         assert!(answer["page"].as_str().unwrap().contains("a.pcap (2)"));
         let errors = view_all(&["empty", "gone"], vec![b"", b"!"]).unwrap_err();

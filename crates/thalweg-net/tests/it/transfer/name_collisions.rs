@@ -97,7 +97,12 @@ fn holds_nothing_wrong(sources: &[&TestFolder], to: &TestFolder) -> Result<(), T
     let sources: Vec<_> = sources.iter().map(|from| items(from.path())).collect();
     for (path, item) in items(to.path()) {
         let is_right = sources.iter().any(|source| source.get(&path) == Some(&item));
-        prop_assert!(is_right, "{} holds what is not a sender's: {:.60}", path.display(), format!("{item:?}"));
+        prop_assert!(
+            is_right,
+            "{} holds what is not a sender's: {:.60}",
+            path.display(),
+            format!("{item:?}")
+        );
     }
     Ok(())
 }
