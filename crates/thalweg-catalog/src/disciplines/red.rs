@@ -24,9 +24,9 @@ const KEYS: &[Key] = &[
         "15 pkt",
         "At this average length the probability reaches `max-probability`, in the same unit.",
     ),
-    key("weight", Kind::Probability, "0.002", "The weight of the current queue length in the average.")
+    key("weight", Kind::Probability, "0.002", "Weight of the current queue length in the average.")
         .within(Range::POSITIVE, ""),
-    key("max-probability", Kind::Probability, "0.1", "The probability of a drop just below `max-threshold`.")
+    key("max-probability", Kind::Probability, "0.1", "Drop probability just below `max-threshold`.")
         .within(Range::POSITIVE, ""),
     key(
         "gentle",

@@ -35,7 +35,7 @@ const KEYS: &[Key] = &[
         "queueing",
         Kind::Time,
         "1 ms",
-        "Target queueing delay of a fast flow; slower flows have a larger one, by their rate.",
+        "Constant part of the target queueing delay. The rest falls with the square root of the rate: 1.5 ms at 100 Mbit/s.",
     )
     .within(Range::POSITIVE, "at least some hundred microseconds, or late hosts look like queues")
     .peer(Range::between(1e-5, 1.0)),

@@ -153,8 +153,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         "none",
         "Handshake: \"tcp\" (SYN, SYN-ACK and FIN, RFC 9293), \"quic\" (one round trip before the first data, RFC 9001), \"quic-0rtt\" (data \
          behind the first packet), or \"none\". Lost handshake packets are repeated after `rto.initial`, which doubles each time, at most \
-         `max-retransmissions` times. The source of the data opens the connection. Responses to requests need no handshake \
-         of their own.",
+         `max-retransmissions` times. The source of the data opens the connection. Responses to requests need no further \
+         handshake.",
     )
     .not_live("live connections have a handshake of their own, with encryption"),
     key("receive-window", Kind::Size, "1 GiB", "Receive window beyond the delivered data.")

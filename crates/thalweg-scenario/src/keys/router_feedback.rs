@@ -107,7 +107,7 @@ table! {
 }
 
 table! {
-    /// The DECbit: a mark on packets that find a queue, echoed by receivers (Ramakrishnan and Jain 1988).
+    /// The DEC bit: a mark on packets that find a queue, echoed by receivers (Ramakrishnan and Jain 1988).
     DecBitFeedback "dec-bit feedback" {
         /// The average queue length over the previous and the current cycle (a busy period and the following idle one),
         /// including the packet in service, above which packets are marked.
