@@ -8,7 +8,7 @@ use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 pub const SCHEME: SchemeDescription = window::window_scheme::<ThalwegConfig>(
-    "Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue.",
+    "Thalweg: keeps the queue short, responds to losses as CUBIC does unless the path provably causes them, and shares with flows that fill the queue.",
     window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
 .with_collapse(Collapse::RateFall);
