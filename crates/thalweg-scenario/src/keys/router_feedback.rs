@@ -87,7 +87,7 @@ table! {
         /// The share of the link's rate that messages may take, each counted once for every link of its path; above 0, by
         /// default without a limit.
         overhead: Share = "overhead";
-        /// The means to keep to `overhead`: "growth" (the default) makes sources grow more slowly the more often the
+        /// The method of keeping within `overhead`: "growth" (the default) makes sources grow more slowly the more often the
         /// threshold is crossed; "silence" notifies only the nearest sources, or none, and the others rely on losses.
         overhead_by: OverheadName = "overhead-by";
         ..messages: Messages;
