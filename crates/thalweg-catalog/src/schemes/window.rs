@@ -158,7 +158,7 @@ pub const WINDOW_KEYS: &[Key] = &[
     )
     .not_live("live connections have a handshake of their own, with encryption"),
     key("receive-window", Kind::Size, "1 GiB", "Receive window beyond the delivered data.")
-        .from_path("four times the data in flight, from 1 MiB up to the receiver's memory; that memory if unknown")
+        .from_path("four times the data in flight, from 1 MiB up to the receiver's memory; all of it if the data in flight is unknown")
         .peer(Range::between(4096.0, 4_294_967_296.0)),
     key(
         "delayed-ack",
