@@ -64,7 +64,8 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
     )
     .within(WINDOW_RANGE, "")
     .from_path(
-        "the data of two round trips and POLL intervals, at most the receiver's memory; if the path is unknown, 1024 pkt, or with rate control all of that memory",
+        "the data of two round trips and POLL intervals, at most the receiver's memory; if the path is unknown, 1024 pkt, or \
+         with rate control all of that memory",
     )
     .peer(PEER_MESSAGES),
     key(
