@@ -156,7 +156,7 @@ table! {
         /// The number of peers in the patterns "incast" and "random".
         degree: u32 = "degree";
         /// A traffic matrix beside the scenario file. Each demand from a node of `from` to a node of `to` (`"*"` for all)
-        /// becomes a group of its own, named after this one and its nodes. The demand is the `load` of a Poisson workload
+        /// becomes a separate group, named after this group and the two nodes. The demand is the `load` of a Poisson workload
         /// or the `rate` of a constant one. Formats: SNDlib's XML with demands; a list `from, to, rate` as CSV (or Parquet),
         /// in this order or as named in its first line; or a table with a row for each source and a column for each sink,
         /// with names, or in the order of the list `from`.
