@@ -161,11 +161,12 @@ pub(crate) fn format_verdict_counts(document: &Document) -> String {
         .filter(|section| section.verdict == Verdict::DoesNotHold)
         .map(|section| section.number.as_str())
         .collect();
+    let (held, broken) = (document.count(Verdict::Holds), document.count(Verdict::DoesNotHold));
     let mut text = format!(
-        "{}: {} hold, {} do not, {} not decided, {} not evaluated",
+        "{}: {held} {}, {broken} {}, {} not decided, {} not evaluated",
         format_count(document.claims().count() as u64, "claim"),
-        document.count(Verdict::Holds),
-        document.count(Verdict::DoesNotHold),
+        if held == 1 { "holds" } else { "hold" },
+        if broken == 1 { "does not" } else { "do not" },
         document.count(Verdict::NotDecided),
         document.count(Verdict::NotEvaluated)
     );

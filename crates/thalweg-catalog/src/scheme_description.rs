@@ -53,7 +53,7 @@ impl Collapse {
             }
             Self::ShortQueue => " With short queues, most of its packets may be lost.",
             Self::Unresponsive => {
-                " Losses do not slow it down: on a path of a lower rate, most of its packets may be lost."
+                " Losses do not reduce its rate: on a slower path, most of its packets may be lost."
             }
         }
     }

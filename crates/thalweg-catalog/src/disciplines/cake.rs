@@ -11,7 +11,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CakeC
      `access` each end of a flow is a host.",
     Keys::own(KEYS),
 )
-.with_capacity_help("Capacity of the queue, without the packet in service; Linux has the data of four round-trip times, and 4 MB.");
+.with_capacity_help("Capacity of the queue, without the packet in service; in Linux the data of four round-trip times, at least 4 MiB.");
 
 const KEYS: &[Key] = &[
     key(

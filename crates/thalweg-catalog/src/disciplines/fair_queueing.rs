@@ -7,8 +7,8 @@ use thalweg_queue::{FairQueueingConfig, Weights};
 
 /// Fair Queueing (Demers, Keshav, Shenker 1989).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FairQueueingConfig>(
-    "Fair Queueing (Demers, Keshav, Shenker 1989): flows are served as if bit by bit in turn, and the flow that uses \
-     most of a full buffer loses its last packet.",
+    "Fair Queueing (Demers, Keshav, Shenker 1989): emulates bit-by-bit round robin among flows. The flow \
+     that uses most of a full buffer loses its last packet.",
     Keys { own_keys: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
 );
 

@@ -16,17 +16,17 @@ const KEYS: &[Key] = &[
         "min-threshold",
         Kind::Length,
         "5 pkt",
-        "Below this average length nothing is dropped, in packets or bytes. In bytes large packets are dropped more often.",
+        "Average length below which nothing is dropped, in packets or bytes. With bytes, large packets are dropped more often.",
     ),
     key(
         "max-threshold",
         Kind::Length,
         "15 pkt",
-        "At this average length the probability reaches `max-probability`, in the same unit.",
+        "Average length at which the probability reaches `max-probability`, in the same unit.",
     ),
-    key("weight", Kind::Probability, "0.002", "The weight of the current queue length in the average.")
+    key("weight", Kind::Probability, "0.002", "Weight of the current queue length in the average.")
         .within(Range::POSITIVE, ""),
-    key("max-probability", Kind::Probability, "0.1", "The probability of a drop just below `max-threshold`.")
+    key("max-probability", Kind::Probability, "0.1", "Drop probability just below `max-threshold`.")
         .within(Range::POSITIVE, ""),
     key(
         "gentle",

@@ -33,8 +33,8 @@ pub(crate) const OVERFLOW_KEY: Key = key(
     "overflow",
     OVERFLOW,
     "longest-tail",
-    "Victim of a full buffer: the longest queue loses its last (\"longest-tail\") or first (\"longest-head\") \
-     packet, or (\"share\") the arrival once its queue has its share.",
+    "Victim of a full buffer: the last (\"longest-tail\") or first (\"longest-head\") packet of the longest queue, or \
+     the arrival if its queue already has its share (\"share\").",
 );
 
 words!(OVERFLOW: SharedBufferDrop {

@@ -6,7 +6,7 @@ use thalweg_queue::PriorityConfig;
 
 /// Strict priority.
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PriorityConfig>(
-    "Strict priority: a packet leaves only when none of a flow with higher `priority` waits.",
+    "Strict priority: a packet leaves only when no packet of a higher `priority` waits.",
     Keys::own(KEYS),
 )
 .with_capacity_help("Capacity over all priorities, without the packet in service.");

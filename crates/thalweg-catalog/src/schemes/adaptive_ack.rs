@@ -53,7 +53,7 @@ const KEYS: &[Key] = &[
     )
     .within(Range::between(1.0, 1_048_576.0), "")
     .from_path(
-        "the data of two round trips and report intervals, at most the receiver's memory; 400 pkt if unknown",
+        "the data of two round trips and report intervals, at most the receiver's memory; 400 pkt if the path is unknown",
     )
     .peer(PEER_WINDOW_RANGE),
     key(

@@ -16,7 +16,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<BbnConfig>(
 .with_collapse(Collapse::Unresponsive);
 
 const KEYS: &[Key] = &[
-    key("window", Kind::Packets, "1024 pkt", "The window; the default is too large to limit the rate.")
+    key("window", Kind::Packets, "1024 pkt", "Window; the default is too large to limit the rate.")
         .within(WINDOW_RANGE, NO_WINDOW)
         .peer(PEER_WINDOW_RANGE),
     key("lifetime", Kind::Time, "10 s", "Lifetime of a ration that is not renewed.")

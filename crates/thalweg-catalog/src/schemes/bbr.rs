@@ -74,7 +74,7 @@ const KEYS: &[Key] = &[
         Kind::Time,
         "5 s",
         "Interval between ProbeRTT phases, which measure the round-trip time of an empty path. A shorter measured round trip postpones the \
-         next one.",
+         next phase.",
     )
     .within(Range::POSITIVE, "the draft's is 5 s")
     .peer(Range::between(1.0, 3600.0)),

@@ -29,7 +29,7 @@ const KEYS: &[Key] = &[
         "delta",
         Kind::Number,
         "0.5",
-        "The weight of delay against throughput: about 1 / delta packets of each flow are queued.",
+        "Weight of delay against throughput: about 1 / delta packets of each flow are queued.",
     )
     .within(Range::between(0.001, 100.0), "the paper's is 0.5; less is more throughput, and more delay")
     .peer(Range::between(0.005, 100.0)),

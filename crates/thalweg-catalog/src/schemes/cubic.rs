@@ -17,7 +17,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<CubicConfig>(
 const KEYS: &[Key] = &[
     INITIAL_WINDOW,
     INITIAL_THRESHOLD,
-    key("c", Kind::Number, "0.4", "The scale of the cubic function.")
+    key("c", Kind::Number, "0.4", "Scale of the cubic function.")
         .within(Range::POSITIVE, "")
         .peer(Range::between(1e-6, 1e6)),
     key("beta", Kind::Number, "0.7", "Multiplicative decrease at a loss.")

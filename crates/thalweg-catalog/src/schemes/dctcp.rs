@@ -21,7 +21,7 @@ const KEYS: &[Key] = &[
         "gain",
         Kind::Number,
         "0.0625",
-        "The weight of a window's share of marks in the estimate alpha, up to 1.",
+        "Weight of a window's share of marks in the estimate alpha, up to 1.",
     )
     .within(Range::between(0.000_001, 1.0), "the RFC recommends 1/16"),
 ];

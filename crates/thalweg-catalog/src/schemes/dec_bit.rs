@@ -19,16 +19,11 @@ const KEYS: &[Key] = &[
         "increase",
         Kind::Packets,
         "1 pkt",
-        "Additive increase of the window when fewer bits than `share` are set.",
+        "Additive increase of the window when less than `share` of the bits are set.",
     )
     .peer(Range::between(0.0, 1_048_576.0)),
-    key(
-        "decrease",
-        Kind::Number,
-        "0.875",
-        "Multiplicative decrease of the window when more are set, from 0 to 1.",
-    )
-    .within(Range::between(0.0, 1.0), "the paper leaves 0.875 of the window"),
+    key("decrease", Kind::Number, "0.875", "Multiplicative decrease of the window otherwise, from 0 to 1.")
+        .within(Range::between(0.0, 1.0), "the paper leaves 0.875 of the window"),
     key("share", Kind::Probability, "0.5", "Share of set bits from which the window decreases."),
 ];
 

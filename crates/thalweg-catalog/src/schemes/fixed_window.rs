@@ -15,7 +15,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<FixedWindowConfig>
 .with_collapse(Collapse::Unresponsive);
 
 /// The keys of a window that never changes.
-const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")
+const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "Window.")
     .within(WINDOW_RANGE, NO_WINDOW)
     .peer(PEER_WINDOW_RANGE)];
 

@@ -22,7 +22,7 @@ const SCHEME_DEFAULTS: &[(&str, &str)] =
 const KEYS: &[Key] = &[
     INITIAL_WINDOW,
     INITIAL_THRESHOLD,
-    key("gain", Kind::Number, "0.0625", "The weight of a round's share of marks in the estimate alpha, up to 1.")
+    key("gain", Kind::Number, "0.0625", "Weight of a round's share of marks in the estimate alpha, up to 1.")
         .within(Range::between(0.000_001, 1.0), "the draft's is 1/16"),
     key(
         "virtual-rtt",

@@ -15,9 +15,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<SourceQuenchConfig
 .with_collapse(Collapse::Unresponsive);
 
 const KEYS: &[Key] = &[
-    key("window", Kind::Packets, "32 pkt", "The window.")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_WINDOW_RANGE),
+    key("window", Kind::Packets, "32 pkt", "Window.").within(WINDOW_RANGE, NO_WINDOW).peer(PEER_WINDOW_RANGE),
     key("resume-after", Kind::Count, "10", "Number of acknowledgements that reopen the window, at least 1.")
         .within(
             Range::at_least(1.0),

@@ -64,7 +64,8 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
     )
     .within(WINDOW_RANGE, "")
     .from_path(
-        "the data of two round trips and POLL intervals, at most the receiver's memory; if unknown 1024 pkt, or with rate control that memory",
+        "the data of two round trips and POLL intervals, at most the receiver's memory; if the path is unknown, 1024 pkt, or \
+         with rate control all of that memory",
     )
     .peer(PEER_MESSAGES),
     key(
@@ -91,7 +92,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         .within(Range::at_least(1.0), "")
         .live_default("600", LONGER_TIMERS_REASON)
         .peer(Range::between(1.0, 1_048_576.0)),
-    key("max-pd", Kind::Count, "25", "Number of SDs between POLLs.")
+    key("max-pd", Kind::Count, "25", "Number of SDs (data PDUs) between POLLs.")
         .within(Range::at_least(1.0), "")
         .peer(Range::between(1.0, 1_048_576.0)),
     key("max-stat", Kind::Count, "67", "Maximum number of list elements of a STAT, an odd number from 3.")
@@ -111,7 +112,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
     )
     .within(Range::POSITIVE, "")
     .peer(PEER_TIME_RANGE),
-    key("timer-no-response", Kind::Time, "7 s", "Timer_NO-RESPONSE: timeout of a silent peer.")
+    key("timer-no-response", Kind::Time, "7 s", "Timer_NO-RESPONSE: time until the connection to a silent peer is released.")
         .within(Range::POSITIVE, "")
         .live_default("10 min", LONGER_TIMERS_REASON)
         .peer(PEER_TIME_RANGE),

@@ -69,7 +69,7 @@ const KEYS: &[Key] = &[
         "base-rate",
         BASE,
         "",
-        "The rate that is corrected by the backlog: \"delivered\" or \"probed\" (literal).",
+        "Rate that is corrected by the backlog: \"delivered\" or \"probed\" (literal).",
     ),
     key(
         "gain",

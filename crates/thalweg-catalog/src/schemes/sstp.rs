@@ -104,7 +104,7 @@ const KEYS: &[Key] = &[
         EVICTED,
         "all",
         "Soft acknowledgement: when the receiver requests acknowledged segments that it discarded. \"at-once\": when it discards them. \
-         \"one\" or \"all\": that segment, or all of them, when one is the lowest missing segment.",
+         \"one\": each of them, once it is the lowest missing segment. \"all\": all of them, once one of them is the lowest missing segment.",
     ),
     key(
         "loss-tolerance",

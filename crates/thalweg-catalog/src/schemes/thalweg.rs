@@ -8,7 +8,7 @@ use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 pub const SCHEME: SchemeDescription = window::window_scheme::<ThalwegConfig>(
-    "Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue.",
+    "Thalweg: keeps the queue short, responds to losses as CUBIC does unless the path provably causes them, and shares with flows that fill the queue.",
     window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
 .with_collapse(Collapse::RateFall);
@@ -35,7 +35,7 @@ const KEYS: &[Key] = &[
         "queueing",
         Kind::Time,
         "1 ms",
-        "Target queueing delay of a fast flow; slower flows have a larger one, by their rate.",
+        "Constant part of the target queueing delay. The rest falls with the square root of the rate: 1.5 ms at 100 Mbit/s.",
     )
     .within(Range::POSITIVE, "at least some hundred microseconds, or late hosts look like queues")
     .peer(Range::between(1e-5, 1.0)),

@@ -153,12 +153,12 @@ pub const WINDOW_KEYS: &[Key] = &[
         "none",
         "Handshake: \"tcp\" (SYN, SYN-ACK and FIN, RFC 9293), \"quic\" (one round trip before the first data, RFC 9001), \"quic-0rtt\" (data \
          behind the first packet), or \"none\". Lost handshake packets are repeated after `rto.initial`, which doubles each time, at most \
-         `max-retransmissions` times. The source of the data opens the connection. Responses to requests need no handshake \
-         of their own.",
+         `max-retransmissions` times. The source of the data opens the connection. Responses to requests need no further \
+         handshake.",
     )
     .not_live("live connections have a handshake of their own, with encryption"),
     key("receive-window", Kind::Size, "1 GiB", "Receive window beyond the delivered data.")
-        .from_path("four times the data in flight, from 1 MiB up to the receiver's memory; that memory if unknown")
+        .from_path("four times the data in flight, from 1 MiB up to the receiver's memory; all of it if the data in flight is unknown")
         .peer(Range::between(4096.0, 4_294_967_296.0)),
     key(
         "delayed-ack",

@@ -112,7 +112,7 @@ metrics! {
         .with_group_value(|of| group_rounds(of, |of| of.max.as_secs_f64()));
 
     /// Payload delivered in order, each byte once, over the time from the end of the warm-up to the end of the run. Datagrams
-    /// have no numbers: every arrival counts, also a copy by a link's `duplicate`.
+    /// have no numbers: every arrival counts, copies made by a link's `duplicate` included.
     Goodput = MetricDefinition::new("goodput_bps", Unit::Rate).with_header("Goodput", "", TRAFFIC.union(MEANS).union(BARS)).sum_over_members()
         .with_flow_value(|of| Some(of.flow.goodput.as_f64()));
     /// `delivered_wire_bytes` over the same time.
@@ -123,7 +123,7 @@ metrics! {
     /// Goodput divided by the goodput of all flows.
     Share = MetricDefinition::new("share", Unit::Fraction).with_header("Share", "", FLOWS.union(PAGE)).with_flow_value(flow_share);
     /// Payload delivered in order, each byte once; for request and response both directions, for datagrams every arrival,
-    /// also of copies.
+    /// copies included.
     Delivered = MetricDefinition::new("delivered_bytes", Unit::Bytes).sum_over_members().with_flow_value(|of| Some(of.flow.delivered.get() as f64));
     /// Packets of that payload, each once, with headers.
     DeliveredWire = MetricDefinition::new("delivered_wire_bytes", Unit::Bytes).sum_over_members()
@@ -179,7 +179,7 @@ metrics! {
         .with_flow_value(|of| of_samples(&of.flow.round_trips, |of| of.mean))
         .with_group_value(|of| of_samples(&of.round_trips, |of| of.mean))
         .with_network_value(|of| of_samples(&of.round_trips, |of| of.mean));
-    /// Median round-trip time, within 1.6 %.
+    /// Median round-trip time.
     RttP50 = MetricDefinition::new("rtt_p50_s", Unit::Time).with_histogram()
         .with_flow_value(|of| of_samples(&of.flow.round_trips, |of| of.p50))
         .with_group_value(|of| of_samples(&of.round_trips, |of| of.p50))
@@ -361,7 +361,7 @@ metrics! {
         .with_link_value(|of| Some(of.queue.mean_packets));
     /// Time-averaged queue length in bytes.
     QueueMeanBytes = MetricDefinition::new("queue_mean_bytes", Unit::Bytes).with_fraction().with_link_value(|of| Some(of.queue.mean_bytes));
-    /// Queue length not exceeded in 99 % of the time.
+    /// Queue length not exceeded for 99 % of the time.
     QueueP99 = MetricDefinition::new("queue_p99_packets", Unit::Packets).with_header("Queue", "p99", LINKS)
         .with_link_value(|of| known_count(of.queue.p99_packets));
     /// Maximum queue length.

@@ -104,7 +104,7 @@ table! {
         scheme: SchemeRef = "scheme" or r#""cubic""#;
         /// The application's traffic.
         workload: Workload = "workload" or r#""bulk""#;
-        /// The rate at which the sink application reads: a rate, or a table; by default without delay.
+        /// The rate at which the sink application reads: a rate, or a table. By default it reads at once.
         reading: Reading = "reading" or r#""unlimited""#;
         /// A protocol violation of the receivers, to study its effect: "divides-acks" (acknowledges a segment in eight
         /// parts), "repeats-acks" (sends each acknowledgement four times), "conceals-loss" (acknowledges missing data,
@@ -156,13 +156,13 @@ table! {
         /// The number of peers in the patterns "incast" and "random".
         degree: u32 = "degree";
         /// A traffic matrix beside the scenario file. Each demand from a node of `from` to a node of `to` (`"*"` for all)
-        /// becomes a group of its own, named after this one and its nodes. The demand is the `load` of a Poisson workload
+        /// becomes a separate group, named after this group and the two nodes. The demand is the `load` of a Poisson workload
         /// or the `rate` of a constant one. Formats: SNDlib's XML with demands; a list `from, to, rate` as CSV (or Parquet),
         /// in this order or as named in its first line; or a table with a row for each source and a column for each sink,
         /// with names, or in the order of the list `from`.
         matrix: String = "matrix";
-        /// The rate of a demand of 1, for numbers without unit; by default the unit of SNDlib's file. A smaller one
-        /// scales all demands down.
+        /// The rate of a demand of 1, for numbers without unit; by default the unit of SNDlib's file. A smaller
+        /// rate scales all demands down.
         matrix_unit: Rate = "matrix-unit";
         /// In a live network (`thalweg shell`), the filter that assigns packets of real programs between the two nodes
         /// to this flow, with its name and its priority: by protocol, ports and DSCP, such as "udp 5060", "tcp

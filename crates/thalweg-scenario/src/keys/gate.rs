@@ -17,10 +17,10 @@ table! {
     CongestionGate "congestion gate" {
         /// The interval between decisions.
         check: Duration = "check" or r#""500 ms""#;
-        /// The congestion signals that count: "all", "losses" (timeouts and third duplicate acknowledgements) or
+        /// The congestion signals that count: "all", "losses" (time-outs and third duplicate acknowledgements) or
         /// "timeouts".
         signals: SignalsName = "signals" or r#""all""#;
-        /// Lets the gate stop the highest priority present too, as needed for the published times.
+        /// Lets the gate stop the highest priority present too, as the published times require.
         stops_highest: bool = "stops-highest" or "false";
         /// The retransmission timers of stopped flows: "running" or "frozen".
         timers: TimersName = "timers" or r#""running""#;

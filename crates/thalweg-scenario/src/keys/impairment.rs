@@ -47,7 +47,7 @@ table! {
 table! {
     /// Periodic loss: every nth packet, in the order in which packets enter the link.
     PeriodicLoss "periodic loss" for LossSpec::Periodic {
-        /// The period in packets, at least 1: 100 drops packets 100, 200, 300 ....
+        /// The period in packets, at least 1: 100 drops packets 100, 200, 300 and so on.
         every: u64 = "every" (required) => every;
     }
 }

@@ -57,12 +57,12 @@ table! {
         periodic_variation: OrNone<PeriodicVariationTable> = "periodic-variation" or r#""none""# => periodic_variation;
         /// The treatment of ECN codepoints. "kept": unchanged, also by a tunnel that follows RFC 6040. "bleached":
         /// cleared to Not-ECT before the queue. "ect1-to-ect0": rewritten before the queue. "marks-lost": the queue's
-        /// marks are lost, as in a simple tunnel. "tunnel-compatible": a tunnel whose outer header is Not-ECT
-        /// (RFC 6040, section 4.3), and the queue drops where it would mark.
+        /// marks are lost, as in a simple tunnel. "tunnel-compatible": a tunnel with a Not-ECT outer header
+        /// (RFC 6040, section 4.3): the queue drops where it would mark.
         ecn: EcnName = "ecn" or r#""kept""# => ecn;
         /// Filtering of redundant cumulative acknowledgements of the window transport in an "fcfs" queue. "none": no
         /// filtering. "conservative": drops the first of two or more acknowledgements of a flow that a new one makes
-        /// redundant, so that one of them remains, as Linux's CAKE. "newest": drops all older acknowledgements of a flow,
+        /// redundant, so that one of them remains, as in Linux's CAKE. "newest": drops all older acknowledgements of a flow,
         /// and the newest takes the place of the first, as in cable modems.
         /// Selective acknowledgements, reports of duplicate segments and duplicate acknowledgements are kept.
         ack_filter: AckFilterName = "ack-filter" or r#""none""# => ack_filter;

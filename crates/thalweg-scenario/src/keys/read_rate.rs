@@ -28,8 +28,8 @@ table! {
         at: Duration = "at" (required) => at;
         /// The new rate of payload; "0 bit/s" stops reading.
         rate: ReadRate = "rate" (required) => rate;
-        /// Announces the change to the receiver, which sets its window to W1 = (F1/F)·W0 (sstp only). An unannounced
-        /// change only withholds the window.
+        /// Announces the change to the receiver (sstp only), which multiplies the agreed window by F1/F, the share of the
+        /// agreed rate that the application reads. After an unannounced change it only withholds the window.
         announced: bool = "announced" or "false" => announced;
     }
 }

@@ -87,7 +87,7 @@ table! {
         /// The share of the link's rate that messages may take, each counted once for every link of its path; above 0, by
         /// default without a limit.
         overhead: Share = "overhead";
-        /// The means to keep to `overhead`: "growth" (the default) makes sources grow more slowly the more often the
+        /// The method of keeping within `overhead`: "growth" (the default) makes sources grow more slowly the more often the
         /// threshold is crossed; "silence" notifies only the nearest sources, or none, and the others rely on losses.
         overhead_by: OverheadName = "overhead-by";
         ..messages: Messages;
@@ -107,7 +107,7 @@ table! {
 }
 
 table! {
-    /// The DECbit: a mark on packets that find a queue, echoed by receivers (Ramakrishnan and Jain 1988).
+    /// The DEC bit: a mark on packets that find a queue, echoed by receivers (Ramakrishnan and Jain 1988).
     DecBitFeedback "dec-bit feedback" {
         /// The average queue length over the previous and the current cycle (a busy period and the following idle one),
         /// including the packet in service, above which packets are marked.

@@ -306,9 +306,9 @@ table! {
     /// Sizes by their cumulative distribution, interpolated linearly. Give `file` or `sizes`.
     TableSize "table of sizes" for SizeSpec::Table(sizes) {
         /// A file beside the scenario file, each line with a size and the cumulative share of transfers up to it,
-        /// `10 kB, 15 %`. Files of published distributions are accepted unchanged: sizes in bytes and shares of 1 or
-        /// 100, separated by spaces; or three columns, as in ns-2, with sizes in packets of 1460 B and shares of 1 in
-        /// the last.
+        /// `10 kB, 15 %`. Files of published distributions are accepted unchanged: sizes in bytes and cumulative shares
+        /// up to 1 or 100, separated by spaces, or the three columns of ns-2, with sizes in packets of 1460 B and
+        /// shares up to 1 in the last column.
         file: String = "file";
         /// The same as a list of pairs, `["10 kB", "15 %"]`.
         sizes: Vec<Spanned<SizePoint>> = "sizes" => sizes;

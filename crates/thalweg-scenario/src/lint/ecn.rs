@@ -165,7 +165,7 @@ pub(super) fn directions_of_group<'a>(
         .chain(own)
 }
 
-/// Returns true if the queue marks packets of the group's flows, by its discipline or by the DECbit.
+/// Returns true if the queue marks packets of the group's flows, by its discipline or by the DEC bit.
 fn marks_group(line: &DirectionSpec, group: &GroupSpec) -> bool {
     let sets_bits = line.feedback.as_ref().is_some_and(|feedback| {
         feedback.policy.kind() == FeedbackKind::DecBit && group.transport.receives_feedback(feedback)
