@@ -24,12 +24,12 @@ const RESOLUTION: u16 = 9;
 const DIRECTION: u16 = 2;
 
 impl<W: Write> Capture<W> {
-    /// Starts a capture with these interfaces. `began` is the start of the run, in nanoseconds since 1970.
+    /// Starts a capture with these interfaces. `start_nanos` is the start of the run, in nanoseconds since 1970.
     ///
     /// # Errors
     ///
     /// `to` cannot be written.
-    pub fn new(mut to: W, began: u64, interfaces: &[&str]) -> io::Result<Self> {
+    pub fn new(mut to: W, start_nanos: u64, interfaces: &[&str]) -> io::Result<Self> {
         let section = [BYTE_ORDER.to_le_bytes().as_slice(), &[1, 0, 0, 0], &u64::MAX.to_le_bytes()].concat();
         to.write_all(&encode_block(SECTION, &section))?;
         for interface in interfaces {
@@ -39,7 +39,7 @@ impl<W: Write> Capture<W> {
             append_option(&mut body, 0, &[]);
             to.write_all(&encode_block(INTERFACE, &body))?;
         }
-        Ok(Self { to, start_nanos: began, failed: None })
+        Ok(Self { to, start_nanos, failed: None })
     }
 
     /// Records a packet that a host received (`inbound`) or sent, `nanos` nanoseconds after the start of the run.

@@ -47,7 +47,7 @@ pub enum Carrier {
     Ours(Box<Scheme>),
 }
 
-/// Reason for which the flows of a scenario cannot be carried.
+/// Reason that the flows of a scenario cannot be carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrafficError {
     /// There are more than [`MAX_FLOWS`].

@@ -58,7 +58,7 @@ fn apply_set(argument: &str, source: u32, table: &mut Table, report: &mut Report
     if let Some(empty) = keys.iter().find(|key| key.name.is_empty()) {
         report.error("scenario.set", empty.span, "a part of the key is empty");
     } else if keys.len() > 16 {
-        report.error("scenario.set", keys[16].span, "no key has so many parts");
+        report.error("scenario.set", keys[16].span, "a key has at most 16 parts");
     } else {
         set_at_path(table, &keys, &value, &LIST_KEYS, report);
     }

@@ -10,7 +10,7 @@ pub struct HostSpec {
     /// Median wake-up latency, after an arrival or the expiry of a timer.
     pub wake_up_latency: Duration,
     /// 99th percentile of the wake-up latency, which is log-normally distributed.
-    pub late_p99: Duration,
+    pub wake_up_latency_p99: Duration,
     /// Mean running time between two preemptions, exponentially distributed; zero for no preemption. Sleep does not
     /// count: a scheduler preempts only running threads.
     pub preemption_every: Duration,
@@ -45,7 +45,7 @@ impl HostSpec {
     /// A host that responds at once and without cost.
     pub const IDEAL: Self = Self {
         wake_up_latency: Duration::ZERO,
-        late_p99: Duration::ZERO,
+        wake_up_latency_p99: Duration::ZERO,
         preemption_every: Duration::ZERO,
         preemption: Duration::ZERO,
         granularity: Duration::ZERO,
@@ -59,7 +59,7 @@ impl HostSpec {
     /// An idle Linux server: a virtual machine with four processors, measured by `thalweg doctor` like the others.
     pub const LINUX_SERVER: Self = Self {
         wake_up_latency: Duration::from_nanos(3600),
-        late_p99: Duration::from_micros(28),
+        wake_up_latency_p99: Duration::from_micros(28),
         preemption_every: Duration::from_millis(40),
         preemption: Duration::from_micros(65),
         granularity: Duration::from_micros(50),
@@ -73,7 +73,7 @@ impl HostSpec {
     /// The same host with sixteen other threads always busy.
     pub const LINUX_LOADED: Self = Self {
         wake_up_latency: Duration::from_micros(9),
-        late_p99: Duration::from_micros(290),
+        wake_up_latency_p99: Duration::from_micros(290),
         preemption_every: Duration::from_micros(3900),
         preemption: Duration::from_micros(12_200),
         ..Self::LINUX_SERVER
@@ -82,7 +82,7 @@ impl HostSpec {
     /// One processor of the same host, shared with one thread that is always busy.
     pub const LINUX_SHARED: Self = Self {
         wake_up_latency: Duration::from_nanos(2900),
-        late_p99: Duration::from_micros(14),
+        wake_up_latency_p99: Duration::from_micros(14),
         preemption_every: Duration::from_micros(4000),
         preemption: Duration::from_micros(4000),
         ..Self::LINUX_SERVER
@@ -95,18 +95,25 @@ impl HostSpec {
 
     /// Returns the standard deviation of the natural logarithm of the wake-up latency.
     pub fn sigma(&self) -> f64 {
-        let ratio = self.late_p99.as_secs_f64() / self.wake_up_latency.as_secs_f64().max(f64::MIN_POSITIVE);
+        let ratio = self.wake_up_latency_p99.as_secs_f64()
+            / self.wake_up_latency.as_secs_f64().max(f64::MIN_POSITIVE);
         if self.wake_up_latency.is_zero() { 0.0 } else { libm::log(ratio.max(1.0)) / P99 }
     }
 
     /// Returns the reason why the host is invalid, if it is.
     pub fn fault(&self) -> Option<&'static str> {
         let max = thalweg_queue::random_delay::LONGEST_DELAY;
-        let times =
-            [self.late_p99, self.preemption, self.granularity, self.coalescing, self.call, self.packet_cost];
-        if !self.wake_up_latency.is_zero() && self.late_p99.is_zero() {
+        let times = [
+            self.wake_up_latency_p99,
+            self.preemption,
+            self.granularity,
+            self.coalescing,
+            self.call,
+            self.packet_cost,
+        ];
+        if !self.wake_up_latency.is_zero() && self.wake_up_latency_p99.is_zero() {
             Some("`late` needs `late-p99`, which one wake-up in a hundred exceeds")
-        } else if self.late_p99 < self.wake_up_latency {
+        } else if self.wake_up_latency_p99 < self.wake_up_latency {
             Some("`late-p99` is below `late`, which half of all wake-ups exceed")
         } else if self.preemption_every.is_zero() != self.preemption.is_zero() {
             Some("`preemption` and `preemption-every` go together")

@@ -418,7 +418,8 @@ pub struct LinkResult {
     pub corrupted: u64,
     /// Packets duplicated in propagation.
     pub duplicated: u64,
-    /// True for a link of the specification that was the busiest on some flow's path, or that dropped or lost packets.
+    /// True if it dropped, lost or corrupted packets, or was the busiest link of the specification on a group's path and busy for more than
+    /// half of the time.
     pub bottleneck: bool,
 }
 

@@ -5,11 +5,32 @@
 //! interaction. Values sampled from a range are binned into equal parts by rank, which estimates the first-order Sobol
 //! index from given data (Plischke, Borgonovo and Smith 2013).
 
-use thalweg_report::statistics::{Estimate, mean};
+use thalweg_report::statistics::{Estimate, chi_squared_quantile, mean};
 
 /// Minimum association of two factors, as the square of Cramér's V, from which their effects are not separable. A
 /// crossed design has 0, and the keys of a list that change together have 1.
 const MIN_ASSOCIATION: f64 = 0.25;
+
+/// Probability that a drawn factor exceeds its limit of association with another by chance.
+const SIGNIFICANCE: f64 = 0.01;
+
+/// Returns the association from which the effects of two factors are not separable, by their numbers of classes, and
+/// by the number of draws if both are random.
+///
+/// Drawn factors are independent, but a few draws associate them by chance: of eight in two halves each, every second
+/// pair exceeds [`MIN_ASSOCIATION`]. Their limit is the value that independent factors reach with the probability
+/// [`SIGNIFICANCE`] in the chi-squared test with `draws - 1` in place of the number of draws. Its statistic has the mean
+/// of the distribution at any number of draws (Haldane 1940), and the test is recommended for small samples (Campbell
+/// 2007). The limit is at most 1: where one factor determines the other, their shares are the same number, by chance or
+/// not.
+fn association_limit(classes: [usize; 2], draws: Option<u32>) -> f64 {
+    let Some(draws) = draws else { return MIN_ASSOCIATION };
+    let degrees = classes.map(|count| count.saturating_sub(1));
+    let quantile = chi_squared_quantile(1.0 - SIGNIFICANCE, (degrees[0] * degrees[1]) as u64);
+    let of_chance = quantile / (f64::from(draws.saturating_sub(1)) * degrees[0].min(degrees[1]) as f64);
+    // Rounding must not separate factors that determine each other.
+    of_chance.clamp(MIN_ASSOCIATION, 1.0 - 1e-9)
+}
 
 /// Classification of the points by the value of a factor.
 #[derive(Clone, Debug)]
@@ -34,9 +55,14 @@ impl Classes {
         Self { class_of_point: of, count }
     }
 
+    /// Returns the number of points.
+    fn points(&self) -> u32 {
+        u32::try_from(self.class_of_point.len()).unwrap_or(u32::MAX)
+    }
+
     /// Returns the square of Cramér's V with another classification of the same points, from 0 (independent) to 1 (one
-    /// determines the other).
-    fn association(&self, other: &Self) -> f64 {
+    /// determines the other), and the numbers of classes with points.
+    fn association(&self, other: &Self) -> (f64, [usize; 2]) {
         let points = self.class_of_point.len() as f64;
         let mut joint = vec![0.0; self.count * other.count];
         for (&row, &column) in self.class_of_point.iter().zip(&other.class_of_point) {
@@ -46,25 +72,30 @@ impl Classes {
         let column_sums: Vec<f64> =
             (0..other.count).map(|column| joint.iter().skip(column).step_by(other.count).sum()).collect();
         let present = |sums: &[f64]| sums.iter().filter(|sum| **sum > 0.0).count();
-        let degrees = present(&row_sums).min(present(&column_sums));
-        if degrees < 2 {
-            return 0.0;
+        let present = [present(&row_sums), present(&column_sums)];
+        let fewer = present[0].min(present[1]);
+        if fewer < 2 {
+            return (0.0, present);
         }
         let cells = joint.iter().enumerate().map(|(cell, count)| {
             let expected = row_sums[cell / other.count] * column_sums[cell % other.count] / points;
             if expected > 0.0 { (count - expected) * (count - expected) / expected } else { 0.0 }
         });
-        cells.sum::<f64>() / (points * (degrees - 1) as f64)
+        (cells.sum::<f64>() / (points * (fewer - 1) as f64), present)
     }
 }
 
 /// Returns sets of classifications, by their indices, whose effects are not separable, because their values change
-/// together over the points. A classification that is independent of all others is in no set.
-pub fn confounded_sets(classifications: &[Classes]) -> Vec<Vec<usize>> {
+/// together over the points. `draws` is the number of draws of each, or `None` if it is not random. A classification that
+/// is independent of all others is in no set.
+pub fn confounded_sets(classifications: &[Classes], draws: &[Option<u32>]) -> Vec<Vec<usize>> {
     let mut set_of: Vec<usize> = (0..classifications.len()).collect();
     for (number, classes) in classifications.iter().enumerate() {
         for other in 0..number {
-            if classes.association(&classifications[other]) >= MIN_ASSOCIATION {
+            let (association, counts) = classes.association(&classifications[other]);
+            // Points may be missing, and each draw may be crossed with values of other factors.
+            let draws = draws[number].zip(draws[other]).map(|(a, b)| a.min(b).min(classes.points()));
+            if association >= association_limit(counts, draws) {
                 let (old, new) = (set_of[number], set_of[other]);
                 set_of.iter_mut().filter(|set| **set == old).for_each(|set| *set = new);
             }
@@ -168,24 +199,71 @@ mod tests {
         Classes { class_of_point: of.to_vec(), count: of.iter().max().map_or(0, |last| last + 1) }
     }
 
+    /// Returns the sets of factors that are not random.
+    fn sets_of_given(classifications: &[Classes]) -> Vec<Vec<usize>> {
+        confounded_sets(classifications, &vec![None; classifications.len()])
+    }
+
     #[test]
     fn values_that_change_together_are_one_factor() {
         let rate = classes(&[0, 0, 0, 1, 1, 1]);
         let count = classes(&[0, 1, 2, 0, 1, 2]);
-        assert_eq!(confounded_sets(&[rate.clone(), count.clone()]), [] as [Vec<usize>; 0]);
+        assert_eq!(sets_of_given(&[rate.clone(), count.clone()]), [] as [Vec<usize>; 0]);
         // The keys of a list, beside a scheme that is crossed with it.
         let (delay, scheme) = (classes(&[0, 0, 1, 1, 2, 2]), classes(&[0, 1, 0, 1, 0, 1]));
         let loss = classes(&[0, 0, 1, 1, 0, 0]);
-        assert_eq!(confounded_sets(&[delay.clone(), scheme, loss.clone()]), [[0, 2]]);
+        assert_eq!(sets_of_given(&[delay.clone(), scheme, loss.clone()]), [[0, 2]]);
         let joint = cross_classes(&[&delay, &loss]);
         assert_eq!((joint.class_of_point.as_slice(), joint.count), ([0, 0, 1, 1, 2, 2].as_slice(), 3));
         // Every third point of a grid of 2 x 3: each value of one comes with one of the other.
-        assert_eq!(confounded_sets(&[classes(&[0, 1]), classes(&[0, 1])]), [[0, 1]]);
+        assert_eq!(sets_of_given(&[classes(&[0, 1]), classes(&[0, 1])]), [[0, 1]]);
         // One point of a crossed design is missing.
         assert_eq!(
-            confounded_sets(&[classes(&rate.class_of_point[1..]), classes(&count.class_of_point[1..])]),
+            sets_of_given(&[classes(&rate.class_of_point[1..]), classes(&count.class_of_point[1..])]),
             [] as [Vec<usize>; 0]
         );
+    }
+
+    /// All pairs of draws of two factors into two halves are equally probable: one factor can keep its order.
+    #[test]
+    fn few_draws_of_independent_factors_are_rarely_one_factor() {
+        let joined = |draws: u32, repeats: usize| {
+            let first = Classes::bin_by_rank(&(0..draws).map(f64::from).collect::<Vec<_>>());
+            let half = first.class_of_point.iter().filter(|class| **class == 0).count() as u32;
+            let repeat = |of: &[usize]| classes(&of.repeat(repeats));
+            let (mut joined, mut all) = (0, 0);
+            for members in (0_u32..1 << draws).filter(|members| members.count_ones() == draws - half) {
+                let second: Vec<usize> = (0..draws).map(|draw| (members >> draw & 1) as usize).collect();
+                let pair = [repeat(&first.class_of_point), repeat(&second)];
+                all += 1;
+                joined += usize::from(!confounded_sets(&pair, &[Some(draws); 2]).is_empty());
+                assert!(
+                    first.class_of_point != second || confounded_sets(&pair, &[Some(draws); 2]) == [[0, 1]]
+                );
+            }
+            (joined, all)
+        };
+        // Only where the halves are the same, or the opposite ones: with the limit of lists 4 of 10, 34 of 70 and 52 of
+        // 252.
+        assert_eq!([joined(5, 1), joined(8, 1), joined(10, 1)], [(1, 10), (2, 70), (2, 252)]);
+        // Repetition with each of four schemes is no further evidence.
+        assert_eq!([joined(5, 4), joined(8, 4)], [(1, 10), (2, 70)]);
+        // Campbell's test at 1 %: near 1 % of 12 870.
+        let (of_sixteen, all) = joined(16, 1);
+        assert_eq!((of_sixteen, all), (130, 12_870));
+    }
+
+    #[test]
+    fn drawn_choices_are_one_factor_if_one_determines_the_other() {
+        let (delay, loss) = (classes(&[0, 1, 2, 3, 0, 1, 2, 3]), classes(&[0, 0, 1, 1, 0, 0, 1, 1]));
+        let drawn = [Some(8); 2];
+        assert_eq!(confounded_sets(&[delay.clone(), loss], &drawn), [[0, 1]]);
+        // Cramér's V squared is 0.73; its mean over independent draws is (4 - 1) / (8 - 1) = 0.43.
+        let other = classes(&[0, 0, 1, 1, 0, 0, 1, 0]);
+        assert_eq!(confounded_sets(&[delay.clone(), other.clone()], &drawn), [] as [Vec<usize>; 0]);
+        assert_eq!(sets_of_given(&[delay.clone(), other.clone()]), [[0, 1]]);
+        // With one that is not random, association is no chance.
+        assert_eq!(confounded_sets(&[delay, other], &[Some(8), None]), [[0, 1]]);
     }
 
     #[test]

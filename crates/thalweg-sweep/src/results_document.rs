@@ -542,6 +542,7 @@ fn importance_by_metric(
 ) -> (BTreeMap<&'static str, Importance>, Vec<Vec<String>>) {
     let varied =
         plan.factors.iter().zip(numbers).enumerate().filter(|(_, (factor, _))| factor.levels.len() > 1);
+    let draws: Vec<Option<u32>> = varied.clone().map(|(_, (factor, _))| factor.draws).collect();
     let (names, mut classes): (Vec<&str>, Vec<Classes>) = varied
         .map(|(number, (factor, numbers))| {
             let classes = match numbers.as_ref().filter(|_| factor.is_drawn) {
@@ -558,7 +559,7 @@ fn importance_by_metric(
             (factor.key.text.as_str(), classes)
         })
         .unzip();
-    let sets = if points.len() > 1 { confounded_sets(&classes) } else { Vec::new() };
+    let sets = if points.len() > 1 { confounded_sets(&classes, &draws) } else { Vec::new() };
     for set in &sets {
         let joint = cross_classes(&set.iter().map(|&number| &classes[number]).collect::<Vec<_>>());
         set.iter().for_each(|&number| classes[number] = joint.clone());

@@ -23,6 +23,8 @@ pub struct Factor {
     pub levels: Vec<Level>,
     /// True if values are sampled from a range, one per point.
     pub is_drawn: bool,
+    /// Number of independent draws of the values, from a range or from choices; `None` if they are not random.
+    pub draws: Option<u32>,
 }
 
 /// A value of a factor.
@@ -100,7 +102,7 @@ impl ShardState {
         (count > 1).then_some(Self { number: index + 1, count, complete })
     }
 
-    /// Returns a line that tells how to join the shards; `None` before this one is complete.
+    /// Returns a line that names the call that joins the shards; `None` before this one is complete.
     pub fn completion(self) -> Option<String> {
         let Self { number, count, complete } = self;
         complete.then(|| {
@@ -165,15 +167,14 @@ impl Plan {
                     for of in grid {
                         let levels: Vec<Level> = of.values.iter().map(literal_level).collect();
                         let points: Vec<Point> = (0..levels.len() as u32).map(|level| vec![level]).collect();
-                        plan.cross(vec![make_factor(&of.key, levels, false)], &points)?;
+                        plan.cross(vec![given_factor(&of.key, levels)], &points)?;
                     }
                 }
                 Varied::List(list) => {
                     let of_key = |(position, key): (usize, &PlacedText)| {
-                        make_factor(
+                        given_factor(
                             key,
                             list.rows.iter().filter_map(|row| row.get(position)).map(literal_level).collect(),
-                            false,
                         )
                     };
                     let factors: Vec<Factor> = list.keys.iter().enumerate().map(of_key).collect();
@@ -194,7 +195,7 @@ impl Plan {
             let levels: Vec<Level> = file.schemes.iter().map(name).collect();
             let key = PlacedText { text: SCHEME.to_owned(), place: file.schemes[0].place.clone() };
             let points: Vec<Point> = (0..levels.len() as u32).map(|level| vec![level]).collect();
-            plan.cross(vec![Factor { key, is_scheme: true, levels, is_drawn: false }], &points)?;
+            plan.cross(vec![Factor { key, is_scheme: true, levels, is_drawn: false, draws: None }], &points)?;
         }
         Ok(plan)
     }
@@ -250,8 +251,9 @@ fn literal_level(value: &PlacedText) -> Level {
     Level { toml: value.text.clone(), place: value.place.clone(), is_literal: true }
 }
 
-fn make_factor(key: &PlacedText, levels: Vec<Level>, is_drawn: bool) -> Factor {
-    Factor { key: key.clone(), is_scheme: false, levels, is_drawn }
+/// Returns a factor with the values of the file, in order.
+fn given_factor(key: &PlacedText, levels: Vec<Level>) -> Factor {
+    Factor { key: key.clone(), is_scheme: false, levels, is_drawn: false, draws: None }
 }
 
 /// Samples the value of each point. Each key has its own random stream, so adding a key does not change the values of
@@ -278,7 +280,8 @@ fn sample_factor(drawn: &DrawnPoints, key: &PlacedText, values: &Values) -> Fact
         }
     };
     let levels = (0..count as usize).map(|point| value(share(point))).collect();
-    make_factor(key, levels, matches!(values, Values::Range(_)))
+    let is_drawn = matches!(values, Values::Range(_));
+    Factor { key: key.clone(), is_scheme: false, levels, is_drawn, draws: Some(count) }
 }
 
 #[cfg(test)]

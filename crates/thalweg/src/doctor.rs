@@ -45,8 +45,8 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> CommandResult {
             "gro": findings.coalescing,
             "ecn": findings.ecn,
             "timer_overshoot_seconds": findings.timer_overshoot.as_secs_f64(),
-            "wake_up_p50_seconds": findings.lateness.late.as_secs_f64(),
-            "wake_up_p99_seconds": findings.lateness.late_p99.as_secs_f64(),
+            "wake_up_p50_seconds": findings.lateness.wake_up_latency.as_secs_f64(),
+            "wake_up_p99_seconds": findings.lateness.wake_up_latency_p99.as_secs_f64(),
             "preemption_every_seconds": findings.lateness.preemption_every.as_secs_f64(),
             "preemption_seconds": findings.lateness.preemption.as_secs_f64(),
             "call_seconds": findings.lateness.call.as_secs_f64(),
@@ -80,7 +80,11 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> CommandResult {
     let late = &findings.lateness;
     row(
         "wake-up latency",
-        format!("{}, p99 {}", rounded_to_10_ns(late.late), rounded_to_10_ns(late.late_p99)),
+        format!(
+            "{}, p99 {}",
+            rounded_to_10_ns(late.wake_up_latency),
+            rounded_to_10_ns(late.wake_up_latency_p99)
+        ),
     );
     let preemption = match late.preemption_every {
         Duration::ZERO => "none".to_owned(),
@@ -120,8 +124,8 @@ pub(crate) fn host_model_of_this_host() -> Result<String, Error> {
 fn host_model(findings: &Findings) -> HostSpec {
     let late = &findings.lateness;
     HostSpec {
-        wake_up_latency: rounded_to_10_ns(late.late),
-        late_p99: rounded_to_10_ns(late.late_p99),
+        wake_up_latency: rounded_to_10_ns(late.wake_up_latency),
+        wake_up_latency_p99: rounded_to_10_ns(late.wake_up_latency_p99),
         preemption_every: rounded_to_10_ns(late.preemption_every),
         preemption: rounded_to_10_ns(late.preemption),
         granularity: findings.coalescing_interval,

@@ -66,7 +66,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     let file = read_sweep(&arguments.file).map_err(Error::Scenario)?;
     let source = scenario_of(&file, &arguments.file)?;
     let budget = sweep_budget(&file)?;
-    let most_runs = match budget {
+    let max_runs = match budget {
         Budget::Runs(runs) | Budget::Until(_, runs) => runs,
     };
     let (agents, equal_runs) = (Mutex::new(None), Mutex::new((0_usize, None)));
@@ -81,7 +81,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
                 *agents.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
             }
             let mut equal_runs = equal_runs.lock().unwrap_or_else(PoisonError::into_inner);
-            match loaded.check_replications(most_runs) {
+            match loaded.check_replications(max_runs) {
                 Some(found) => equal_runs.1 = Some(found.message),
                 None => equal_runs.0 += 1,
             }

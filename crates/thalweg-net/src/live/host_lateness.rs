@@ -13,9 +13,9 @@ use thalweg_proto::units::{Duration, Time};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     /// Median time from the sending of a datagram until the thread that waits for it runs.
-    pub late: Duration,
+    pub wake_up_latency: Duration,
     /// 99th percentile of the same time.
-    pub late_p99: Duration,
+    pub wake_up_latency_p99: Duration,
     /// Mean time between two preemptions of a busy thread; zero if there was none.
     pub preemption_every: Duration,
     /// Mean duration of a preemption.
@@ -48,10 +48,10 @@ const TIMED_ROUNDS: usize = 20;
 /// # Errors
 /// No socket can be created at this address.
 pub(super) fn measure_lateness(local: SocketAddr, segmentation: bool) -> io::Result<Lateness> {
-    let (late, late_p99) = wake_ups(local)?;
+    let (wake_up_latency, wake_up_latency_p99) = wake_ups(local)?;
     let (preemption_every, preemption) = measure_preemptions();
     let (call, packet) = measure_send_calls(local, segmentation)?;
-    Ok(Lateness { late, late_p99, preemption_every, preemption, call, packet })
+    Ok(Lateness { wake_up_latency, wake_up_latency_p99, preemption_every, preemption, call, packet })
 }
 
 /// Returns the median and the 99th percentile of the time from the sending of a datagram until its receiver runs.

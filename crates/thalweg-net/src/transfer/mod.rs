@@ -3,7 +3,7 @@
 //! Two streams, one per direction, carry the frames of [`transfer_messages`]. The sender walks its files and
 //! [offers](transfer_messages::ToReceiver::Offer) them without waiting, at most
 //! [`transfer_messages::MAX_OUTSTANDING_OFFERS`] ahead. The receiver answers each offer: send it, already present, or
-//! partly present. Contents follow in the order of the answers, so many small files need no round trip each.
+//! partly present. Contents follow in the order of the answers: small files do not need a round trip each.
 //!
 //! - **Atomic**: a file is written as `NAME.SENDER.thalweg.part` next to its destination, synced to disk, then renamed.
 //!   A final name therefore always holds a complete file, the old or the new one.

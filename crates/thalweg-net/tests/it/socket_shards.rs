@@ -60,7 +60,7 @@ struct World {
 
 impl World {
     fn new(seed: u64, brought: Brought, config: &EndpointConfig) -> Self {
-        let mut entropy = Random(RandomStream::new(seed, "desk", 0));
+        let mut entropy = Random(RandomStream::new(seed, "listener", 0));
         let is_steered = brought == Brought::ByConnectionId;
         let listener =
             Arc::new(ListenerState::new(Time::ZERO, config.limits, SHARDS, is_steered, &mut entropy));

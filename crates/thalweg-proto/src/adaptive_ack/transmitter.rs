@@ -192,7 +192,8 @@ impl<P: Payload> Transmitter<P> {
         }
     }
 
-    /// Starts the retransmission timer, as [`Notice::Silence`](crate::endpoint::Notice::Silence).
+    /// Counts the time since the last packet as waiting for the retransmission timer, if it runs; see
+    /// [`Notice::Silence`](crate::endpoint::Notice::Silence).
     pub(super) fn await_timer(&mut self, now: Time) {
         if self.buffered_packets.front().is_some_and(|oldest| !oldest.awaits_retransmission) {
             self.limits.expire(now, self.progress);

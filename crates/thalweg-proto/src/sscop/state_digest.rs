@@ -58,7 +58,7 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             sscop,
             segment: _,
             queue,
-            is_opened: opened,
+            is_opened,
             finishing,
             finished,
             writable,
@@ -71,7 +71,7 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             limits: _,
         } = self;
         sscop.digest(now, into);
-        hash_all(into, (queue, opened, finishing, finished, writable, failed, failure_reported));
+        hash_all(into, (queue, is_opened, finishing, finished, writable, failed, failure_reported));
         hash_all(into, (silent, paused, unconsumed, consumed));
     }
 }

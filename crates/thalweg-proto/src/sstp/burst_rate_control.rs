@@ -154,7 +154,7 @@ impl BurstClock {
 
     /// Feeds `into` with the state that determines departure times.
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        let Self { spec, spacing: _, resume, start_time: began, packets_sent: sent, next, idled } = self;
+        let Self { spec, spacing: _, resume, start_time, packets_sent, next, idled } = self;
         let end = self.period_end();
         // Lateness within the slack does not slow the clock down. Larger values are equivalent, or are taken modulo the
         // period if the timer keeps running.
@@ -165,14 +165,14 @@ impl BurstClock {
                 Duration::from_picos(now.since(end).as_picos() % spec.period.as_picos().max(1))
             }
         };
-        let of_burst = (now < end).then_some((sent, idled));
-        hash_all(into, (began.is_some(), time_until(end, now), late, of_burst));
+        let of_burst = (now < end).then_some((packets_sent, idled));
+        hash_all(into, (start_time.is_some(), time_until(end, now), late, of_burst));
         hash_all(into, (time_until(*next, now), now.since(*next).min(spec.slack)));
     }
 
     /// Returns the earliest start of the next burst.
     fn period_end(&self) -> Time {
-        self.start_time.map_or(Time::ZERO, |began| began + self.spec.period)
+        self.start_time.map_or(Time::ZERO, |start_time| start_time + self.spec.period)
     }
 
     /// Returns true if a late driver may still send the rest of the burst.

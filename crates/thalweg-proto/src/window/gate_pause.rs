@@ -71,8 +71,8 @@ impl Pause {
 
 impl Digest for Pause {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        let Self { config: _, is_on, stopped_at: since, waits } = self;
+        let Self { config: _, is_on, stopped_at, waits } = self;
         // The restart time matters only while the timer is stopped.
-        hash_all(into, (is_on, waits, (!self.retransmission_timer_runs()).then(|| now.since(*since))));
+        hash_all(into, (is_on, waits, (!self.retransmission_timer_runs()).then(|| now.since(*stopped_at))));
     }
 }

@@ -41,12 +41,12 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], document: &Document, style: Sty
         let window = sent / count / seconds / f64::from(first.flows.max(1)) * rtt;
         let is_live_media = first.get(Metric::Jitter).is_some();
         let is_small = !is_live_media && rtt > 0.0 && window < SMALL_WINDOW;
+        let others = complete().map(|run| run.totals.or_zero(Metric::Sent)).sum::<f64>() - sent;
         let help = if is_live_media && complete().all(drops_beside_idle_time) {
             "its packets arrive at once: let its flows start at random times (`spread`), or give the queue more room"
                 .to_owned()
-        } else if is_live_media
-            && sent < 0.5 * complete().map(|run| run.totals.or_zero(Metric::Sent)).sum::<f64>()
-        {
+        } else if is_live_media && sent < others {
+            // Most arrivals at a shared queue, and so most packets in it, are of other groups.
             OTHERS_FILL_THE_QUEUE.to_owned()
         } else if is_live_media {
             "give its source a lower rate".to_owned()
@@ -76,7 +76,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], document: &Document, style: Sty
     names.iter().enumerate().filter_map(one).collect()
 }
 
-/// Returns true if all queues with drops are those of links that are idle for much of the time, without a policer: bursts
+/// Returns true if all queues with drops are those of links that are idle for most of the time, without a policer: bursts
 /// overflow them, not the rate.
 fn drops_beside_idle_time(run: &Run) -> bool {
     let mut dropping = run.links.iter().filter(|link| link.or_zero(Metric::LinkDrops) > 0.0).peekable();
@@ -88,7 +88,9 @@ fn drops_beside_idle_time(run: &Run) -> bool {
 }
 
 const OTHERS_FILL_THE_QUEUE: &str = "others fill the queue";
-/// Largest share of the time in which a link is busy whose queue only bursts overflow.
+/// Utilisation below which only bursts overflow a queue. Random arrivals, without bursts, lose less than
+/// [`MAX_ADAPTIVE_LOSS_SHARE`] at such a link if two packets can wait: in M/M/1/3 they lose a tenth at a utilisation of 0.54
+/// (Kleinrock 1975, section 3.6). With more room, or packets of equal size, they lose less.
 const MAX_UTILISATION_OF_BURSTS: f64 = 0.5;
 /// Largest share that queues drop of a sender that adapts to losses.
 const MAX_ADAPTIVE_LOSS_SHARE: f64 = 0.1;
@@ -203,6 +205,20 @@ mod tests {
         assert!(kept.ends_with("such as `cubic`, adapts to the delivered rate."), "{kept}");
     }
 
+    /// The loss in M/M/1/K at the offered load `a` is `a^K / (1 + a + ... + a^K)` (Kleinrock 1975, section 3.6), and the
+    /// utilisation is the load that is not lost.
+    #[test]
+    fn random_arrivals_lose_little_at_links_that_are_idle_for_most_of_the_time() {
+        let loss_at = |utilisation: f64, places: i32| {
+            let loss = |load: f64| load.powi(places) / (0..=places).map(|n| load.powi(n)).sum::<f64>();
+            let loads = (0..10_000).map(|step| f64::from(step) / 5_000.0);
+            loss(loads.take_while(|load| load * (1.0 - loss(*load)) < utilisation).last().unwrap())
+        };
+        assert!(loss_at(MAX_UTILISATION_OF_BURSTS, 3) < MAX_ADAPTIVE_LOSS_SHARE);
+        assert!(loss_at(MAX_UTILISATION_OF_BURSTS, 10) < 0.001);
+        assert!(loss_at(0.55, 3) > MAX_ADAPTIVE_LOSS_SHARE);
+    }
+
     /// Datagrams whose packets arrive at once, those beside faster flows, and those that are too fast.
     #[test]
     fn the_advice_for_datagrams_names_the_cause_of_their_drops() {
@@ -220,5 +236,9 @@ mod tests {
         assert!(remark(0.08, 1000).contains("its packets arrive at once"), "{}", remark(0.08, 1000));
         assert!(remark(0.95, 200).ends_with("others fill the queue."), "{}", remark(0.95, 200));
         assert!(remark(0.95, 5000).ends_with("give its source a lower rate."), "{}", remark(0.95, 5000));
+        // Both limits: a link that is idle for half of the time, and others that send as many packets.
+        assert!(remark(0.499, 2000).contains("its packets arrive at once"), "{}", remark(0.499, 2000));
+        assert!(remark(0.5, 2000).ends_with("give its source a lower rate."), "{}", remark(0.5, 2000));
+        assert!(remark(0.5, 1999).ends_with("others fill the queue."), "{}", remark(0.5, 1999));
     }
 }

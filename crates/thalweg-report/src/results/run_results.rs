@@ -149,7 +149,8 @@ pub struct Link {
     pub from: String,
     /// Receiving end.
     pub to: String,
-    /// True if the link was the busiest on some flow's path, or dropped packets.
+    /// True if it dropped, lost or corrupted packets, or was the busiest link on a group's path and busy for more than
+    /// half of the time.
     pub bottleneck: bool,
     /// Metrics.
     #[serde(flatten)]

@@ -21,7 +21,7 @@ pub struct StarvedFlows {
     pub flows: u32,
     /// Number of flows of the group in these runs.
     pub of: u32,
-    /// Least goodput of these flows, in bit/s.
+    /// Goodput of the flow with the smallest part of its max-min share, in bit/s.
     pub goodput_bps: f64,
     /// Max-min share of that flow, in bit/s.
     pub share_bps: f64,

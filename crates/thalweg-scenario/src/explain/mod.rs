@@ -242,7 +242,7 @@ fn describe_workload(workload: &WorkloadSpec) -> String {
 fn describe_hosts(host: &HostSpec) -> String {
     let mut text = format!(
         "hosts: wake-up latency {} (p99 {}), {} per system call, {} per packet and {} per byte",
-        host.wake_up_latency, host.late_p99, host.call, host.packet_cost, host.byte_cost
+        host.wake_up_latency, host.wake_up_latency_p99, host.call, host.packet_cost, host.byte_cost
     );
     if !host.preemption.is_zero() {
         let _ = write!(text, ", preempted for {} every {}", host.preemption, host.preemption_every);

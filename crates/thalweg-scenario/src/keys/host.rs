@@ -27,7 +27,7 @@ table! {
         /// The median wake-up latency after a packet arrival or a deadline.
         late: Duration = "late" or r#""0 s""# => wake_up_latency;
         /// The 99th percentile of the wake-up latency; the distribution is log-normal.
-        late_p99: Duration = "late-p99" or r#""0 s""# => late_p99;
+        late_p99: Duration = "late-p99" or r#""0 s""# => wake_up_latency_p99;
         /// The mean running time between two preemptions of the thread; "0 s" for never. Sleep does not count.
         preemption_every: Duration = "preemption-every" or r#""0 s""# => preemption_every;
         /// The mean length of a preemption. Both times are exponentially distributed.
@@ -92,9 +92,9 @@ pub fn measured_hosts() -> [(&'static str, String); 3] {
         ),
     ];
     hosts.map(|(spec, about)| {
-        let HostSpec { wake_up_latency: late, late_p99, preemption, preemption_every, .. } = spec;
+        let HostSpec { wake_up_latency: p50, wake_up_latency_p99: p99, preemption, preemption_every, .. } = spec;
         let numbers = format!(
-            "wakes {late} late, {late_p99} at p99, and is preempted for {preemption} after each {preemption_every} of work"
+            "wakes {p50} late, {p99} at p99, and is preempted for {preemption} after each {preemption_every} of work"
         );
         (HostName(spec).word(), format!("{about}: {numbers}"))
     })

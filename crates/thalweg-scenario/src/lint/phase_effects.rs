@@ -107,7 +107,7 @@ fn max_host_lateness(checked: &LintInput<'_>, hop: DirectionId) -> Duration {
         path.is_some_and(|path| path.forward.contains(&hop) || path.backward.contains(&hop))
     });
     let hosts = crossing.filter_map(|(_, group)| group.host.as_ref());
-    hosts.map(|host| host.late_p99.saturating_sub(host.wake_up_latency)).max().unwrap_or_default()
+    hosts.map(|host| host.wake_up_latency_p99.saturating_sub(host.wake_up_latency)).max().unwrap_or_default()
 }
 
 fn has_random_access(group: &GroupSpec) -> bool {

@@ -23,7 +23,8 @@ pub fn is_random(spec: &Spec) -> bool {
 
 /// Returns true if a host's latency or preemptions are random.
 fn random_host(host: &HostSpec) -> bool {
-    host.late_p99 > host.wake_up_latency || !(host.preemption.is_zero() || host.preemption_every.is_zero())
+    host.wake_up_latency_p99 > host.wake_up_latency
+        || !(host.preemption.is_zero() || host.preemption_every.is_zero())
 }
 
 pub(super) fn random_line(line: &DirectionSpec) -> bool {

@@ -30,9 +30,10 @@ impl Resolver<'_> {
         id
     }
 
-    /// Returns the lines of a file, trimmed, each with its position. Skips empty lines and comments with `#`.
-    pub(super) fn lines(&mut self, file: &Spanned<String>) -> Vec<(String, Span)> {
-        let Some(id) = self.text(file) else { return Vec::new() };
+    /// Returns the lines of a file, trimmed, each with its position. Skips empty lines and comments with `#`. `None` after
+    /// an error, which is reported.
+    pub(super) fn lines(&mut self, file: &Spanned<String>) -> Option<Vec<(String, Span)>> {
+        let id = self.text(file)?;
         let source = Arc::clone(self.report.source(id));
         let mut lines = Vec::new();
         let mut start = 0;
@@ -45,28 +46,24 @@ impl Resolver<'_> {
                 if lines.len() == MAX_LIST_LENGTH {
                     let message = format!("the file has more than {MAX_LIST_LENGTH} lines");
                     self.report.error("scenario.range", span, message);
-                    break;
+                    return None;
                 }
                 lines.push((trimmed.to_owned(), span));
             }
             start += line.len();
         }
-        lines
+        Some(lines)
     }
 
-    /// Reads a file line by line with `parse`; `None` after an error, which is reported at its line, or at the name of a
-    /// file without `entries`.
-    fn entries<T>(
+    /// Parses the lines of a file; `None` after an error, which is reported at its line, or at the name of a file without
+    /// `entries`.
+    fn parse_lines<T>(
         &mut self,
         file: &Spanned<String>,
         entries: &str,
+        lines: Vec<(String, Span)>,
         parse: impl Fn(&str) -> Result<T, LineFault>,
     ) -> Option<Vec<(T, Span)>> {
-        let errors = self.report.errors();
-        let lines = self.lines(file);
-        if self.report.errors() > errors {
-            return None;
-        }
         if lines.is_empty() {
             self.report.error("scenario.file", file.span, format!("this file has no {entries}"));
             return None;
@@ -76,15 +73,31 @@ impl Resolver<'_> {
             match parse(&line) {
                 Ok(entry) => parsed.push((entry, span)),
                 Err(fault) => {
-                    let draft = self.report.error(fault.code, span, fault.message);
-                    if let Some(help) = fault.help {
-                        draft.help(help);
-                    }
+                    self.report_fault(span, fault);
                     return None;
                 }
             }
         }
         Some(parsed)
+    }
+
+    /// Reads a file line by line with `parse`; `None` after an error, which is reported.
+    fn entries<T>(
+        &mut self,
+        file: &Spanned<String>,
+        entries: &str,
+        parse: impl Fn(&str) -> Result<T, LineFault>,
+    ) -> Option<Vec<(T, Span)>> {
+        let lines = self.lines(file)?;
+        self.parse_lines(file, entries, lines, parse)
+    }
+
+    /// Reports the error of a line.
+    pub(super) fn report_fault(&mut self, span: Span, LineFault { code, message, help }: LineFault) {
+        let draft = self.report.error(code, span, message);
+        if let Some(help) = help {
+            draft.help(help);
+        }
     }
 
     /// Reads packet numbers, one per line.
@@ -113,16 +126,12 @@ impl Resolver<'_> {
     /// Reads a cumulative distribution of sizes, one point per line: a size and a share, separated by a comma, or the
     /// bare numbers of published distributions.
     pub(super) fn sizes_file(&mut self, file: &Spanned<String>) -> Option<Vec<((Bytes, f64), Span)>> {
-        // The lines of a file decide its format together. Errors of reading are reported below.
-        let errors = self.report.errors();
-        let lines = self.lines(file);
-        if self.report.errors() > errors {
-            return None;
-        }
+        let lines = self.lines(file)?;
+        // The lines of a file decide its format together.
         if let Some(points) = plain_sizes(&lines).filter(|points| !points.is_empty()) {
             return Some(points);
         }
-        self.entries(file, "sizes", |line| {
+        self.parse_lines(file, "sizes", lines, |line| {
             let cells: Vec<&str> = list_columns::split_cells(line, |c| c == ',').collect();
             if let Some(fault) = list_columns::surplus_cells_reason(&cells, 2, &["size", "share"]) {
                 return Err(LineFault::of_format(fault, Some(SIZES)));
@@ -196,7 +205,7 @@ impl Resolver<'_> {
 }
 
 /// Error in a line of a file.
-struct LineFault {
+pub(super) struct LineFault {
     code: &'static str,
     message: String,
     help: Option<&'static str>,
@@ -204,7 +213,7 @@ struct LineFault {
 
 impl LineFault {
     /// Returns the error of a line that does not have the expected form.
-    fn of_format(message: impl Into<String>, help: Option<&'static str>) -> Self {
+    pub(super) fn of_format(message: impl Into<String>, help: Option<&'static str>) -> Self {
         Self { code: "scenario.file", message: message.into(), help }
     }
 

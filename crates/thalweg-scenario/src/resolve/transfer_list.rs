@@ -6,6 +6,7 @@ use super::super::source_text::Span;
 use super::super::table_declarations::Spanned;
 use super::super::value_types::{Name, parse_rounded};
 use super::Resolver;
+use super::external_files::LineFault;
 use super::traffic_pattern::MAX_PAIRS;
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Bytes, Duration};
@@ -55,18 +56,12 @@ impl Resolver<'_> {
         }
         let (from, to) = (flow.from.as_ref()?, flow.to.as_ref()?);
         let nodes = [self.nodes_of(from)?, self.nodes_of(to)?];
-        // Read errors have already been reported.
-        self.text(file)?;
-        let errors = self.report.errors();
-        let lines = self.lines(file);
-        if self.report.errors() > errors {
-            return None;
-        }
+        let lines = self.lines(file)?;
         let (format, head) = match detect_format(&lines) {
             Ok(found) => found,
             Err((number, fault)) => {
                 let span = lines.get(number).map_or(file.span, |line| line.1);
-                self.report.error("scenario.file", span, fault).help(FORMATS);
+                self.report_fault(span, LineFault::of_format(fault, Some(FORMATS)));
                 return None;
             }
         };
@@ -78,7 +73,7 @@ impl Resolver<'_> {
                 Ok(Some(row)) => row,
                 Ok(None) => continue,
                 Err(fault) => {
-                    self.report.error("scenario.file", *span, fault).help(FORMATS);
+                    self.report_fault(*span, LineFault::of_format(fault, Some(FORMATS)));
                     return None;
                 }
             };
@@ -116,7 +111,7 @@ impl Resolver<'_> {
         if let Some(fault) = fault {
             let counting = lines[..head].iter().find(|(line, _)| line.starts_with("Connections"));
             let span = counting.or(lines.first()).map_or(file.span, |line| line.1);
-            self.report.error("scenario.file", span, fault);
+            self.report_fault(span, LineFault::of_format(fault, None));
             return None;
         }
         Some((pairs, ArrivalList::new(transfers)))

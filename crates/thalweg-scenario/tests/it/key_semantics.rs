@@ -668,9 +668,9 @@ fn hosts_are_named_or_described() {
     assert_eq!(host(&named), Some(HostSpec::LINUX_SERVER));
     assert_eq!(host(&read(&named.expanded())), host(&named));
     let table = read(&format!("{path}host = {{ late = \"2 ms\", late-p99 = \"3 ms\", buffer = \"9 kB\" }}"));
-    let (late, late_p99, buffer) = (Duration::from_millis(2), Duration::from_millis(3), Bytes::new(9000));
-    assert_eq!(host(&table), Some(HostSpec { wake_up_latency: late, late_p99, buffer, ..HostSpec::IDEAL }));
-    assert_eq!(host(&read(&table.expanded())), host(&table));
+    let [wake_up_latency, wake_up_latency_p99] = [2, 3].map(Duration::from_millis);
+    let spec = HostSpec { wake_up_latency, wake_up_latency_p99, buffer: Bytes::new(9000), ..HostSpec::IDEAL };
+    assert_eq!([host(&table), host(&read(&table.expanded()))], [Some(spec); 2]);
     // Both ends wake up once per round trip.
     let rtt = |loaded: &LoadedScenario| loaded.paths().groups[0].as_ref().map(|path| path.rtt).unwrap();
     let added = rtt(&table).saturating_sub(rtt(&ideal));

@@ -293,6 +293,20 @@ fn files_without_entries_are_refused() {
     }
 }
 
+/// A file that two links name is missing once, and not without entries.
+#[test]
+fn an_unreadable_file_is_reported_once() {
+    let link = |end: &str| {
+        format!(
+            "[[link]]\nbetween = [\"n1\", \"{end}\"]\nrate = \"1 Mbit/s\"\nloss = {{ model = \"list\", file = \"nowhere\" }}\n"
+        )
+    };
+    let rest = format!("workload = \"bulk\"\n{}{}", link("x"), link("y"));
+    let rendered = rendered_diagnostics(load_with_list("# nothing\n", &rest));
+    assert!(rendered.contains("cannot read"), "{rendered}");
+    assert_eq!(rendered.matches("error[scenario.file]").count(), 1, "{rendered}");
+}
+
 /// Times that a program has computed have more digits than picoseconds.
 #[test]
 fn computed_times_are_rounded() {

@@ -296,7 +296,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Ends a flow's own connection after all data was delivered, or sent as datagrams, whose sender does not know what
     /// arrives: these have no completion.
     pub(crate) fn end_main(&mut self, number: u32) {
-        let Connection { flow: index, open_time: opened, delivered_at, .. } = self.connections[number];
+        let Connection { flow: index, open_time, delivered_at, .. } = self.connections[number];
         let is_reliable = self.traffic.is_reliable(index);
         if !self.has_sink(index) {
             return self.end_far(number, is_reliable && !self.traffic.flows[index as usize].stopped);
@@ -304,7 +304,7 @@ impl<T: Tracing> EventLoop<T> {
         let flow = self.traffic.finish(index, delivered_at);
         if is_reliable && !flow.stopped {
             let size = flow.delivered;
-            self.complete(index, size, opened, delivered_at);
+            self.complete(index, size, open_time, delivered_at);
         }
     }
 

@@ -159,8 +159,7 @@ impl<T: Tracing> EventLoop<T> {
         // Frees memory for the results, which are as large in a network of many flows.
         self.network.packets = PacketPool::new();
         self.wheel = Wheel::new(Ties::Hash);
-        self.complete_delivered();
-        let unfinished = self.list_unfinished();
+        let unfinished = self.list_open_transfers();
         let mut visits = self.measurements.series.take_visits().peekable();
         let mut flows = Vec::with_capacity(self.traffic.flows.len());
         for flow in 0..self.traffic.flows.len() {

@@ -22,13 +22,13 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Records the end of one of a flow's many transfers, as known to its sender.
     pub(crate) fn complete_transfer(&mut self, index: u32) {
-        let Connection { flow, size, open_time: opened, delivered_at, .. } = self.connections[index];
+        let Connection { flow, size, open_time, delivered_at, .. } = self.connections[index];
         if self.has_sink(flow) {
-            return self.complete(flow, size, opened, delivered_at);
+            return self.complete(flow, size, open_time, delivered_at);
         }
         if self.measurements.tally.is_counting() {
             let ideal = self.ideal(flow, size, 0);
-            let transfer = Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal };
+            let transfer = Transfer { flow, size: Bytes::new(size), start: open_time, end: None, ideal };
             self.notify_sink(self.connections.id(index), transfer);
         }
     }
@@ -41,20 +41,18 @@ impl<T: Tracing> EventLoop<T> {
     /// Ends the flow of a connection, with results that need both endpoints. Counts and returns a listed
     /// transfer.
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
-        let Connection { flow: number, open_time: opened, delivered_at, .. } = self.connections[connection];
-        let size = self.traffic.finish(number, delivered_at).delivered;
-        let is_listed = is_listed && delivered_at >= self.measurements.counting_begins();
-        let transfer = is_listed.then(|| self.completed_transfer(number, size, opened, delivered_at))?;
-        self.traffic.record_completion(&transfer, delivered_at.since(opened));
-        Some(transfer)
+        let Connection { flow, open_time, delivered_at, .. } = self.connections[connection];
+        let size = self.traffic.finish(flow, delivered_at).delivered;
+        let transfer = is_listed.then(|| self.completed_transfer(flow, size, open_time, delivered_at))?;
+        self.count_completion(transfer)
     }
 
     /// Records the end of an exchange of request and response.
     pub(crate) fn complete_exchange(&mut self, flow: u32, exchange: Exchange) {
-        let Exchange { request_time: began, request, response } = exchange;
+        let Exchange { request_time, request, response } = exchange;
         let ideal = self.ideal(flow, request, response);
         let size = Bytes::new(request + response);
-        self.record_transfer(Transfer { flow, size, start: began, end: Some(self.now), ideal });
+        self.record_transfer(Transfer { flow, size, start: request_time, end: Some(self.now), ideal });
     }
 
     /// Records the arrival of a flow's block; the last one of the round schedules the next round of the group.
@@ -76,12 +74,19 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn record_transfer(&mut self, transfer: Transfer) {
-        // The sender of a transfer that ended during the warm-up may learn of it afterwards.
-        let is_counted =
-            |end: &Time| self.measurements.tally.is_counting() && *end >= self.measurements.counting_begins();
-        let Some(end) = transfer.end.filter(is_counted) else { return };
+        if self.measurements.tally.is_counting()
+            && let Some(transfer) = self.count_completion(transfer)
+        {
+            self.list(transfer);
+        }
+    }
+
+    /// Adds a completed transfer to the statistics of its group and returns it; `None` if it ended during the warm-up, of
+    /// which its sender may learn afterwards.
+    pub(crate) fn count_completion(&mut self, transfer: Transfer) -> Option<Transfer> {
+        let end = transfer.end.filter(|&end| end >= self.measurements.counting_begins())?;
         self.traffic.record_completion(&transfer, end.since(transfer.start));
-        self.list(transfer);
+        Some(transfer)
     }
 
     fn list(&mut self, transfer: Transfer) {
@@ -92,39 +97,18 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Records that the sender of one of many transfers gave up: it stays unfinished.
     pub(crate) fn give_up(&mut self, connection: Connection) {
-        let Connection { flow, size, open_time: opened, .. } = connection;
+        let Connection { flow, size, open_time, .. } = connection;
         let ideal = self.ideal(flow, size, 0);
         self.traffic.group_of_mut(flow).completions.given_up += 1;
-        self.list(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
+        self.list(Transfer { flow, size: Bytes::new(size), start: open_time, end: None, ideal });
     }
 
-    /// Records transfers of which everything was delivered, while the acknowledgement was still on its way to the sender
-    /// when the run ended.
-    pub(crate) fn complete_delivered(&mut self) {
-        let of_transfers = self.connections.open_transfers().filter(|connection| connection.is_delivered());
-        let mut delivered: Vec<Connection> = of_transfers.copied().collect();
-        for (number, flow) in (0..).zip(&self.traffic.flows) {
-            let size = open_transfer(flow, self.now).filter(|_| self.traffic.is_reliable(number));
-            if size.is_some_and(|size| flow.delivered >= size) {
-                delivered.push(Connection { size: flow.delivered, ..self.connections[flow.main] });
-            }
-        }
-        for Connection { flow, role, open_time: opened, delivered_at, size, .. } in delivered {
-            if role == Role::Main {
-                self.traffic.finish(flow, delivered_at);
-            }
-            let transfer = self.completed_transfer(flow, size, opened, delivered_at);
-            if delivered_at >= self.measurements.counting_begins() {
-                self.traffic.record_completion(&transfer, delivered_at.since(opened));
-                self.measurements.transfers.push(transfer);
-            }
-        }
-    }
-
-    /// Adds unfinished transfers to the list; returns their number in each group.
-    pub(crate) fn list_unfinished(&mut self) -> Vec<u64> {
-        let mut unfinished: Vec<u64> =
-            self.traffic.groups.iter().map(|group| group.completions.given_up()).collect();
+    /// Adds the transfers in progress at the end of the run to the list; returns the number of unfinished ones in each
+    /// group. Those of which everything was delivered, while the acknowledgement was still on its way to the sender, are
+    /// complete.
+    pub(crate) fn list_open_transfers(&mut self) -> Vec<u64> {
+        let (mut delivered, undelivered): (Vec<Connection>, Vec<Connection>) =
+            self.connections.open_transfers().copied().partition(Connection::is_delivered);
         let mut open: Vec<Transfer> = Vec::new();
         for (number, flow) in (0..).zip(&self.traffic.flows) {
             let begun = |size: u64, start: Time, ideal| Transfer {
@@ -139,14 +123,28 @@ impl<T: Tracing> EventLoop<T> {
             } else if let Some(size) =
                 open_transfer(flow, self.now).filter(|_| self.traffic.is_reliable(number))
             {
-                open.push(begun(size, flow.start, self.ideal(number, size, 0)));
+                if flow.delivered >= size {
+                    delivered.push(Connection { size: flow.delivered, ..self.connections[flow.main] });
+                } else {
+                    open.push(begun(size, flow.start, self.ideal(number, size, 0)));
+                }
             }
         }
-        let undelivered = self.connections.open_transfers().filter(|connection| !connection.is_delivered());
-        for &Connection { flow, open_time: opened, size, .. } in undelivered {
+        for Connection { flow, size, open_time, .. } in undelivered {
             let ideal = self.ideal(flow, size, 0);
-            open.push(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
+            open.push(Transfer { flow, size: Bytes::new(size), start: open_time, end: None, ideal });
         }
+        for Connection { flow, role, open_time, delivered_at, size, .. } in delivered {
+            if role == Role::Main {
+                self.traffic.finish(flow, delivered_at);
+            }
+            let transfer = self.completed_transfer(flow, size, open_time, delivered_at);
+            if let Some(transfer) = self.count_completion(transfer) {
+                self.measurements.transfers.push(transfer);
+            }
+        }
+        let mut unfinished: Vec<u64> =
+            self.traffic.groups.iter().map(|group| group.completions.given_up()).collect();
         for transfer in open {
             unfinished[self.traffic.flows[transfer.flow as usize].group as usize] += 1;
             self.measurements.transfers.push(transfer);

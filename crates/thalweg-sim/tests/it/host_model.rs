@@ -84,7 +84,7 @@ fn packet_delays(spec: &Spec) -> Vec<f64> {
 /// With otherwise ideal hosts, a packet waits for the receiving thread, and a round trip for both threads.
 #[test]
 fn the_wake_up_latency_is_added_at_each_end() {
-    let late = HostSpec { wake_up_latency: micros(300), late_p99: micros(300), ..IDEAL };
+    let late = HostSpec { wake_up_latency: micros(300), wake_up_latency_p99: micros(300), ..IDEAL };
     let delay = run(&datagrams(millis(1), late)).flows[0].delay;
     assert_eq!(
         (delay.count, delay.min, delay.max),
@@ -97,7 +97,7 @@ fn the_wake_up_latency_is_added_at_each_end() {
 /// The wake-up latency has the configured median and 99th percentile.
 #[test]
 fn lateness_has_its_quantiles() {
-    let late = HostSpec { wake_up_latency: micros(50), late_p99: micros(800), ..IDEAL };
+    let late = HostSpec { wake_up_latency: micros(50), wake_up_latency_p99: micros(800), ..IDEAL };
     let spans = packet_delays(&datagrams(millis(10), late));
     assert_eq!(spans.len(), 10_000);
     // Five standard errors of a quantile: sqrt(q (1 - q) / n) / density, of a logarithm with a standard deviation of
@@ -150,8 +150,12 @@ fn wake_ups_are_coalesced_where_packets_are_many() {
     };
     assert_eq!(rounds(&datagrams(micros(10), IDEAL)), 10_000, "each for itself");
     // It wakes after 200 us and receives 20, which are many: 1.2 ms and 120 packets from then on.
-    let late =
-        HostSpec { wake_up_latency: micros(200), late_p99: micros(200), coalescing: millis(1), ..IDEAL };
+    let late = HostSpec {
+        wake_up_latency: micros(200),
+        wake_up_latency_p99: micros(200),
+        coalescing: millis(1),
+        ..IDEAL
+    };
     let rounds = rounds(&datagrams(micros(10), late));
     assert!((80..=90).contains(&rounds), "{rounds}");
 }
@@ -195,7 +199,7 @@ fn a_socket_without_a_reader_overflows() {
 fn transfers_end_on_the_worst_of_hosts() {
     let host = HostSpec {
         wake_up_latency: millis(1),
-        late_p99: millis(20),
+        wake_up_latency_p99: millis(20),
         preemption: millis(30),
         preemption_every: millis(10),
         granularity: millis(4),
@@ -225,7 +229,7 @@ fn transfers_end_on_the_worst_of_hosts() {
 #[test]
 fn invalid_hosts_are_rejected() {
     for host in [
-        HostSpec { wake_up_latency: millis(2), late_p99: millis(1), ..IDEAL },
+        HostSpec { wake_up_latency: millis(2), wake_up_latency_p99: millis(1), ..IDEAL },
         HostSpec { preemption: millis(2), ..IDEAL },
         HostSpec { preemption_every: millis(2), ..IDEAL },
         HostSpec { call: Duration::from_secs(4000), ..IDEAL },

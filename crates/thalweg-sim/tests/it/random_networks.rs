@@ -503,7 +503,7 @@ fn host() -> impl Strategy<Value = HostSpec> {
     (times, preemption, 2000u64..100_000).prop_map(
         |((late, tail, granularity, coalescing, call, packet), preemption, buffer)| HostSpec {
             wake_up_latency: Duration::from_micros(late),
-            late_p99: Duration::from_micros(late * tail),
+            wake_up_latency_p99: Duration::from_micros(late * tail),
             preemption_every: millis(preemption.map_or(0, |preemption| preemption.0)),
             preemption: millis(preemption.map_or(0, |preemption| preemption.1)),
             granularity: Duration::from_micros(granularity),

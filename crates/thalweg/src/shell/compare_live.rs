@@ -69,10 +69,8 @@ pub fn compare_simulated_and_live(arguments: &CompareArguments, console: &Consol
         control_of(name)?;
     }
     let length = loaded.spec().duration;
-    console.inform(&format!(
-        "{} of {length}, one after the other",
-        format_count(names.len() as u64, "live run")
-    ));
+    let order = if names.len() > 1 { ", one after the other" } else { "" };
+    console.inform(&format!("{} of {length}{order}", format_count(names.len() as u64, "live run")));
     let out = arguments.options.out.as_deref();
     if let Some(out) = out {
         let made = std::fs::create_dir_all(out);

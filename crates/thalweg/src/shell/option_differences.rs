@@ -103,8 +103,9 @@ impl RowDifferences {
             ));
         }
         if !self.kernel.is_empty() {
+            let verb = if self.kernel.len() == 1 { "has" } else { "have" };
             sentences.push(format!(
-                "{} has the kernel's own options (`sysctl net.ipv4`), such as RACK-TLP, undo and its host's offloads.",
+                "{} {verb} the kernel's own options (`sysctl net.ipv4`), such as RACK-TLP, undo and its host's offloads.",
                 self.kernel.join(", ")
             ));
         }
@@ -166,6 +167,9 @@ mod tests {
         assert!(live.contains("prr (true: cubic, false: bbr)"), "{live}");
         assert!(rows.contains("rack (false simulated, true live) of cubic"), "{rows}");
         assert!(kernel.starts_with("kernel:cubic has the kernel's own options"), "{kernel}");
+        let several = likeness(&["cubic", "kernel:cubic", "kernel:bbr"], &[]).sentences();
+        let kernel = several.last().unwrap();
+        assert!(kernel.starts_with("kernel:cubic, kernel:bbr have the kernel's own options"), "{kernel}");
         let mut document = json!({});
         found.add_to(&mut document);
         assert_eq!(document["unlike_defaults"][0]["option"], "rack");

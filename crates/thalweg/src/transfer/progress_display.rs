@@ -182,7 +182,7 @@ fn limiting_factor(progress: &Progress, stats: &SessionStats, pace: Option<&Pace
         return both("waiting for approval");
     }
     if progress.is_held() {
-        return Some(["paused for more urgent transfers".to_owned(), "held back".to_owned()]);
+        return Some(["paused for more urgent transfers".to_owned(), "paused".to_owned()]);
     }
     let (limit, pace) = stats.limit.zip(pace)?;
     // The engine only sees that nothing is written.

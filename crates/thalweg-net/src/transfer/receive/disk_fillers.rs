@@ -2,27 +2,16 @@
 
 use super::unfinished_file::Part;
 use crate::transfer::transfer_error::{Fault, FaultKind};
-use crate::transfer::transfer_progress::Report;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Unfinished files of a transfer that failed because the disk was full. A later transfer can resume them, but other
 /// files of this one may fit in their place: they are removed as soon as one of these finds the disk full.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DiskFillers {
     parts: Arc<Mutex<Vec<Part>>>,
-    report: Arc<Mutex<Report>>,
 }
 
 impl DiskFillers {
-    /// Keeps nothing yet; `report` will tell whether it does.
-    pub fn new(report: &Arc<Mutex<Report>>) -> Self {
-        Self { parts: Arc::default(), report: Arc::clone(report) }
-    }
-
-    fn note(&self, keeps_part: bool) {
-        self.report.lock().unwrap_or_else(PoisonError::into_inner).keeps_part_on_full_disk = keeps_part;
-    }
-
     fn parts(&self) -> MutexGuard<'_, Vec<Part>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -31,7 +20,6 @@ impl DiskFillers {
     pub fn keep(&self, part: Part) {
         if !part.is_empty() {
             self.parts().push(part);
-            self.note(true);
         }
     }
 
@@ -42,19 +30,15 @@ impl DiskFillers {
             if !matches!(&done, Err(fault) if fault.kind == FaultKind::DiskFull) {
                 return done;
             }
-            let (part, is_last) = {
-                let mut parts = self.parts();
-                (parts.pop(), parts.is_empty())
-            };
-            let Some(part) = part else { return done };
+            let last = self.parts().pop();
+            let Some(part) = last else { return done };
             part.discard();
-            self.note(!is_last);
         }
     }
 
-    /// Releases the kept files: their data stay for a later transfer.
-    pub fn release(&self) {
-        self.parts().clear();
+    /// Releases the kept files: their data stay for a later transfer. Returns true if there are any.
+    pub fn release(&self) -> bool {
+        !core::mem::take(&mut *self.parts()).is_empty()
     }
 }
 
@@ -71,8 +55,7 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let to = Destination::new(&folder, Claims::default(), "anna").unwrap();
         let top = Folder::top(Arc::clone(&to.top)).unwrap();
-        let report = Arc::default();
-        let fillers = DiskFillers::new(&report);
+        let fillers = DiskFillers::default();
         let keep = |name: &[u8], contents: &[u8]| {
             let place = top.entry_target(name, false, &to).unwrap();
             let mut part = Part::open(place, &to).unwrap();
@@ -80,7 +63,7 @@ mod tests {
             fillers.keep(part);
         };
         let count = || std::fs::read_dir(&folder).unwrap().count();
-        let keeps = || report.lock().unwrap().keeps_part_on_full_disk;
+        let keeps = || !fillers.parts().is_empty();
         // As long as there are more files than this, the disk is full.
         let fits_beside = |max: usize| {
             let full = || if count() <= max { Ok(()) } else { Err(FaultKind::DiskFull.into()) };
@@ -97,8 +80,9 @@ mod tests {
         assert_eq!((other.unwrap_err().kind, count()), (FaultKind::Permission, 1));
         assert_eq!((fits_beside(0), count(), keeps()), (Ok(()), 0, false));
         keep(b"c", b"3");
-        fillers.release();
-        assert_eq!((fits_beside(0), count(), keeps()), (Err(FaultKind::DiskFull), 1, true));
+        assert!(fillers.release());
+        assert_eq!((fits_beside(0), count()), (Err(FaultKind::DiskFull), 1));
+        assert!(!fillers.release());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -175,7 +175,7 @@ where
     let here = |error: io::Error| Error::Here(Fault::from_io_error(&error));
     let (replies, writer) = reply_thread::start_reply_thread(to_peer, progress).map_err(here)?;
     let (report, progress) = (Arc::clone(report), Arc::clone(progress));
-    let (shared, fillers) = (LinkedFiles::default(), DiskFillers::new(&report));
+    let (shared, fillers) = (LinkedFiles::default(), DiskFillers::default());
     let results = Results { replies, report, progress, shared, fillers };
     let mut frames = FrameReader::new(from_peer);
     let begun = read_greeting(&mut frames).and_then(|(checksum, priority)| {
@@ -247,6 +247,9 @@ fn take_in<R: Read>(
         send_failure(results, &error);
         Err(error)
     });
+    // All files have ended: none of these is needed in the place of another.
+    let keeps_part = results.fillers.release();
+    results.note(|report| report.keeps_part_on_full_disk = keeps_part);
     // The storing thread ends first only on an error of its own.
     stored?;
     read.inspect_err(|error| send_failure(results, error))

@@ -122,7 +122,6 @@ impl Store {
         }
         drop(self.current.take());
         drop(self.finishers);
-        self.results.fillers.release();
         Ok(())
     }
 

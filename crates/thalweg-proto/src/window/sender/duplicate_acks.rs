@@ -1,7 +1,8 @@
 //! Counts of duplicate acknowledgements, and what they allow.
 
-/// Remaining acknowledgements of new data at which the age of the oldest segment is checked, after a retransmission.
-const FINE_TIMEOUT_CHECKS: u8 = 2;
+/// Number of acknowledgements of new data after a retransmission at which the fine-grained time-out is checked (Brakmo and
+/// Peterson 1995, section 3.1).
+const FINE_GRAINED_CHECKS: u8 = 2;
 
 /// Duplicate acknowledgements since the last loss or acknowledgement of new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,7 +14,8 @@ pub(super) struct Dupacks {
     /// them (the window inflation of RFC 5681, as a reduction of the pipe estimate). With fast retransmit alone the
     /// credit allows retransmissions, not new segments.
     credit: u32,
-    fine_timeout_checks: u8,
+    /// Further acknowledgements of new data at which the fine-grained time-out is checked.
+    fine_grained_checks: u8,
 }
 
 impl Dupacks {
@@ -34,10 +36,10 @@ impl Dupacks {
         if self.sent_by_limited < self.count { self.sent_by_limited } else { self.count }
     }
 
-    /// Returns true if acknowledgements of new data check the age of the oldest segment.
+    /// Returns true if acknowledgements of new data check the fine-grained time-out.
     #[inline(always)]
-    pub const fn is_fine_timeout_check_active(&self) -> bool {
-        self.fine_timeout_checks > 0
+    pub const fn is_fine_grained_check_active(&self) -> bool {
+        self.fine_grained_checks > 0
     }
 
     /// Counts a duplicate.
@@ -72,16 +74,16 @@ impl Dupacks {
         self.sent_by_limited += (self.count > 0) as u32;
     }
 
-    /// Checks the age of the oldest segment at the next acknowledgements of new data, after a retransmission.
+    /// Starts the checks of the fine-grained time-out at the next acknowledgements of new data, after a retransmission.
     #[inline(always)]
     pub const fn note_retransmission(&mut self) {
-        self.fine_timeout_checks = FINE_TIMEOUT_CHECKS;
+        self.fine_grained_checks = FINE_GRAINED_CHECKS;
     }
 
     /// Ends one of these checks, at an acknowledgement of new data.
     #[inline(always)]
-    pub const fn end_fine_timeout_check(&mut self) {
-        self.fine_timeout_checks = self.fine_timeout_checks.saturating_sub(1);
+    pub const fn end_fine_grained_check(&mut self) {
+        self.fine_grained_checks = self.fine_grained_checks.saturating_sub(1);
     }
 
     /// Forgets the duplicates, limited transmit and the credit.

@@ -92,8 +92,8 @@ impl Prr {
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        let Self { recover_fs, delivered, bytes_out: out, cwnd, start_time: since, losses } = self;
-        hash_all(into, (recover_fs, delivered, out, cwnd, now.since(*since), losses));
+        let Self { recover_fs, delivered, bytes_out, cwnd, start_time, losses } = self;
+        hash_all(into, (recover_fs, delivered, bytes_out, cwnd, now.since(*start_time), losses));
     }
 }
 

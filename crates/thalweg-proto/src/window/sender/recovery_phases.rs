@@ -30,7 +30,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Phase::Recovery { .. } => match self.config.recovery {
                 // A retransmission may be lost too, which selective acknowledgements do not show.
                 _ if cumulative_advanced
-                    && self.dupacks.is_fine_timeout_check_active()
+                    && self.dupacks.is_fine_grained_check_active()
                     && self.is_overdue(now) =>
                 {
                     if self.mark_first_in_flight_lost(now).is_some() {
@@ -79,7 +79,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // Duplicates report the withheld segment. A loss behind it is detected once it has arrived.
         if self.phase == Phase::Open && !self.scoreboard.is_empty() && !self.has_withheld_gap() {
             let overdue = (is_duplicate
-                || cumulative_advanced && self.dupacks.is_fine_timeout_check_active())
+                || cumulative_advanced && self.dupacks.is_fine_grained_check_active())
                 && self.is_overdue(now);
             // Nothing to check is the common case; this saves a call.
             if overdue || self.dupacks.count() > 0 || self.scoreboard.has_sacked() {
@@ -87,7 +87,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             }
         }
         if cumulative_advanced {
-            self.dupacks.end_fine_timeout_check();
+            self.dupacks.end_fine_grained_check();
         }
     }
 
@@ -155,8 +155,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.begin_prr(now);
     }
 
-    /// Sets the retransmission timer, unless another event is due before it; see
-    /// [`Notice::Silence`](crate::endpoint::Notice::Silence).
+    /// Counts the time since the last packet as waiting for the retransmission timer, unless another event is due before it;
+    /// see [`Notice::Silence`](crate::endpoint::Notice::Silence).
     pub fn await_timer(&mut self, now: Time) {
         let is_next =
             self.timer.is_set() && self.due() >= self.timer.at() && self.retransmission_timer_runs();

@@ -645,7 +645,7 @@ fn the_table_has_no_early_ageing(study: &Study<'_>) -> Option<Claim> {
     Some(evidence.claim("ours-3", text))
 }
 
-/// Change of the mean distance from the printed times that tells nothing, in percentage points.
+/// Smallest significant change of the mean distance from the printed times, in percentage points.
 const SAME_ERROR: f64 = 5.0;
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ fn overhead_is_modest(study: &Study<'_>) -> Option<Claim> {
     Some(evidence.claim("6b", text).at("abstract; 3.4, p. 33; 6, p. 92"))
 }
 
-/// Returns a value with growth by one packet for so many windows of acknowledgements.
+/// Returns a value with growth by one packet in every `windows` windows of acknowledgements.
 fn value_with_growth(
     study: &Study<'_>,
     windows: u32,
