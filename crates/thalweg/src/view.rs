@@ -14,7 +14,8 @@ use thalweg_report::output::{Align, Stored, Table, format_count, format_rate, is
 use thalweg_report::report::{NamedTrace, trace_of_results, trace_page};
 use thalweg_scenario::Reader;
 use thalweg_trace::{
-    Connection, EXPECTED_FORMATS, KeyLog, Limits, RttSummary, Summary, Trace, find_all, read_with_keys,
+    Connection, EXPECTED_FORMATS, Finding, KeyLog, Limits, RttSummary, Summary, Trace, find_all,
+    read_with_keys,
 };
 
 /// `thalweg view`.
@@ -232,23 +233,19 @@ fn format_traces(traces: &[(String, Trace)], console: &Console) -> String {
             right("99 %"),
         ]);
         let mut lines = String::new();
+        let (mut count, mut shown_count) = (0, 0);
         for (at, connection) in trace.connections.iter().enumerate() {
             number += 1;
+            let findings = [0, 1].map(|direction| find_all(connection, direction));
+            count += findings.iter().map(Vec::len).sum::<usize>();
             if at >= MAX_SHOWN {
                 continue;
             }
             for (direction, summary) in shown_directions(connection) {
                 table.row(connection_row(number, connection, direction, &summary, style));
-                for finding in find_all(connection, direction) {
-                    let places =
-                        format!("{:.3} s to {:.3} s", finding.start.as_secs_f64(), finding.end.as_secs_f64());
-                    let line = format!(
-                        "{number}. {}: {} ({places}). {}.",
-                        finding.kind.title(),
-                        finding.evidence,
-                        finding.kind.reference()
-                    );
-                    lines.push_str(&format!("{}\n", style.folded(&line)));
+                for finding in &findings[direction] {
+                    shown_count += 1;
+                    lines.push_str(&format!("{}\n", style.folded(&finding_line(number, finding))));
                 }
             }
             for note in &connection.notes {
@@ -261,16 +258,32 @@ fn format_traces(traces: &[(String, Trace)], console: &Console) -> String {
         text.push_str(&format!("\n{}\n", table.render(style)));
         if trace.connections.len() > MAX_SHOWN {
             text.push_str(&format!(
-                "{} more connections; --json has all.\n",
-                trace.connections.len() - MAX_SHOWN
+                "{}; --json has all.\n",
+                format_count((trace.connections.len() - MAX_SHOWN) as u64, "more connection")
             ));
         }
         text.push_str(&lines);
-        if lines.is_empty() {
-            text.push_str("No findings.\n");
+        match (count, count - shown_count) {
+            (0, _) => text.push_str("No findings.\n"),
+            (_, 0) => {}
+            (_, hidden) => text.push_str(&format!(
+                "{} not shown; --json has all.\n",
+                format_count(hidden as u64, "finding")
+            )),
         }
     }
     text
+}
+
+fn finding_line(number: usize, finding: &Finding) -> String {
+    format!(
+        "{number}. {}: {} ({:.3} s to {:.3} s). {}.",
+        finding.kind.title(),
+        finding.evidence,
+        finding.start.as_secs_f64(),
+        finding.end.as_secs_f64(),
+        finding.kind.reference()
+    )
 }
 
 fn connection_row(

@@ -7,6 +7,8 @@ use thalweg_units::{Bytes, Duration, Rate, Time};
 
 /// Minimum number of packets in flight of a busy flow: with fewer, no acknowledgement reports a loss in time.
 const MIN_BUSY_PACKETS: usize = 4;
+/// Maximum number of packets in flight that are counted.
+const MAX_COUNTED_PACKETS: usize = 64;
 
 /// Finds timers that expired while at least [`MIN_BUSY_PACKETS`] packets were in flight.
 pub(super) fn find_timeouts(view: &MeasuredDirection<'_>) -> Option<Finding> {
@@ -14,7 +16,7 @@ pub(super) fn find_timeouts(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let flight = |time: Time| {
         let end = packets.partition_point(|packet| packet.time < time);
         // Farther back all is acknowledged, or lost for long.
-        let recent = packets[..end].iter().rev().take(64);
+        let recent = packets[..end].iter().rev().take(MAX_COUNTED_PACKETS);
         recent.filter(|packet| packet.acked >= time).count()
     };
     let has_packets = !packets.is_empty();
@@ -29,8 +31,11 @@ pub(super) fn find_timeouts(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let longest = busy.iter().map(|(timeout, _)| timeout.silence).max()?;
     let total: f64 = busy.iter().map(|(timeout, _)| timeout.silence.as_secs_f64()).sum();
     let max = busy.iter().map(|(_, flight)| *flight).max().unwrap_or(0);
-    let flight =
-        if has_packets { format!(", with up to {} packets in flight", at_least(max)) } else { String::new() };
+    let flight = match (has_packets, max) {
+        (false, _) => String::new(),
+        (true, MAX_COUNTED_PACKETS) => format!(", with {max} or more packets in flight"),
+        (true, _) => format!(", with up to {max} packets in flight"),
+    };
     Some(Finding {
         kind: FindingKind::Timeout,
         start: first.time,
@@ -43,10 +48,6 @@ pub(super) fn find_timeouts(view: &MeasuredDirection<'_>) -> Option<Finding> {
             format_ms(Duration::from_secs_f64(total))
         ),
     })
-}
-
-fn at_least(count: usize) -> String {
-    if count >= 64 { "more than 64".to_owned() } else { count.to_string() }
 }
 
 /// Finds retransmissions of data that had arrived.
@@ -78,6 +79,8 @@ pub(super) fn find_spurious_retransmissions(view: &MeasuredDirection<'_>) -> Opt
 const LOSS_INTERVALS: usize = 10;
 /// Minimum share of lost packets, and minimum number of intervals with losses.
 const PERSISTENT_LOSS: (f64, usize) = (0.005, 6);
+/// Minimum share of the losses that occur without a queue, in tenths.
+const MIN_TENTHS_WITHOUT_QUEUE: u64 = 7;
 
 /// Returns the packets lost on the path, not by mistake of the sender.
 fn packets_lost_on_path<'a>(view: &MeasuredDirection<'a>) -> impl Iterator<Item = &'a Packet> {
@@ -99,7 +102,10 @@ pub(super) fn find_persistent_loss(view: &MeasuredDirection<'_>) -> Option<Findi
     }
     let share = count as f64 / packets.len() as f64;
     let intervals = by_interval.iter().filter(|count| **count > 0).count();
-    if share < PERSISTENT_LOSS.0 || intervals < PERSISTENT_LOSS.1 || idle * 10 < count * 7 {
+    if share < PERSISTENT_LOSS.0
+        || intervals < PERSISTENT_LOSS.1
+        || idle * 10 < count * MIN_TENTHS_WITHOUT_QUEUE
+    {
         return None;
     }
     Some(Finding {

@@ -81,6 +81,17 @@ fn timeouts_count_with_packets_in_flight() {
     let finding = only_finding(&connection, FindingKind::Timeout);
     assert_eq!((finding.occurrences, finding.start), (1, at_millis(150.0)));
     assert!(finding.evidence.contains("230 ms"), "{}", finding.evidence);
+    // 20 packets of a round trip of 40 ms, one every 2 ms.
+    assert!(finding.evidence.contains("with up to 20 packets in flight"), "{}", finding.evidence);
+    // At most 64 are counted: exactly 64, and 65.
+    for count in [64, 65] {
+        let mut large = steady_transfer(count);
+        large.directions[0].packets.iter_mut().for_each(|packet| packet.acked = Time::MAX);
+        large.directions[0].timeouts =
+            vec![Timeout { time: at_millis(400.0), silence: Duration::from_millis(230) }];
+        let finding = find_kind(&large, FindingKind::Timeout).unwrap();
+        assert!(finding.evidence.contains("with 64 or more packets in flight"), "{}", finding.evidence);
+    }
     // With one packet in flight there is no other way.
     let mut lonely = steady_transfer(2);
     lonely.directions[0].timeouts =
