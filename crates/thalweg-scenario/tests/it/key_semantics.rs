@@ -693,7 +693,7 @@ fn keys_for_real_packets_are_preserved() {
         (middlebox.nat, middlebox.nat_rebind),
         (Some(NatKind::PortRestricted), Some(Duration::from_secs(30)))
     );
-    assert_eq!(middlebox.udp_for, Some(Duration::from_secs(10)));
+    assert_eq!(middlebox.udp_allowed_for, Some(Duration::from_secs(10)));
     assert_eq!(spec.links[0].backward.impairment.largest, Some(Bytes::new(1400)));
     assert_eq!(spec.groups[0].live_match.unwrap().to_string(), "udp 5060 dscp 46");
     assert_eq!(read(&loaded.expanded()).spec(), spec);
