@@ -159,7 +159,7 @@ fn rate_config(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
         keep_records: values.optional("keep-records").unwrap_or(rules.keep_records),
         poll_floor: values.required("poll-floor"),
         poll_ceiling: values.required("poll-ceiling"),
-        drain: values.required("drain"),
+        drain_interval: values.required("drain"),
         jitter: values.optional("jitter").unwrap_or(late),
     }
 }
@@ -182,7 +182,7 @@ fn write(rate: Option<&RateConfig>, values: &mut Values, amended: bool) -> bool 
     values.set_from("keep-records", &rate.keep_records);
     values.set_from("poll-floor", &rate.poll_floor);
     values.set_from("poll-ceiling", &rate.poll_ceiling);
-    values.set_from("drain", &rate.drain);
+    values.set_from("drain", &rate.drain_interval);
     values.set_from("jitter", &rate.jitter);
     true
 }

@@ -23,8 +23,8 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             received,
             delivered,
             timers,
-            retransmitted_parameters,
-            busy,
+            parameters_to_retransmit,
+            lower_layer_busy,
             polls,
             rtt,
             paced: _,
@@ -43,7 +43,7 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
         sent.digest(*vt_ps, into);
         received.digest(*delivered, into);
         timers.digest(now, into);
-        hash_all(into, (retransmitted_parameters, busy, waiting, unnumbered));
+        hash_all(into, (parameters_to_retransmit, lower_layer_busy, waiting, unnumbered));
         // Round-trip times affect only the rate. The rate is fed with absolute times, which is correct but
         // distinguishes some equivalent states.
         if let Some(rate) = rate {
@@ -61,17 +61,20 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             is_opened: opened,
             finishing,
             finished,
-            writable,
+            writable_event_pending,
             failed,
             failure_reported,
-            silent,
+            peer_is_silent,
             paused,
             unconsumed,
             consumed,
             limits: _,
         } = self;
         sscop.digest(now, into);
-        hash_all(into, (queue, opened, finishing, finished, writable, failed, failure_reported));
-        hash_all(into, (silent, paused, unconsumed, consumed));
+        hash_all(
+            into,
+            (queue, opened, finishing, finished, writable_event_pending, failed, failure_reported),
+        );
+        hash_all(into, (peer_is_silent, paused, unconsumed, consumed));
     }
 }

@@ -576,7 +576,7 @@ fn sscop_has_its_default_parameters() {
     let rate = own.sscop.rate.unwrap();
     assert_eq!((own.segment, header, own.sscop.window, own.sscop.max_stat), (508, 0, 30, 3));
     assert_eq!(
-        (rate.pdu, rate.alpha, rate.unit, rate.drain),
+        (rate.pdu, rate.alpha, rate.unit, rate.drain_interval),
         (512, 5.0, SizeUnit::Cells, Some(Duration::from_secs(2)))
     );
     assert_eq!((own.sscop.timers.poll, rate.max), (Duration::from_secs(1), Rate::from_mbits_per_sec(9)));

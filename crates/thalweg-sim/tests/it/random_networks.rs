@@ -404,7 +404,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
         });
     let rate = prop::option::of((10_000u64..3_000_000, any::<bool>()).prop_map(|(start, literal)| {
         let rules = if literal { RateConfig::literal() } else { RateConfig::amended() };
-        RateConfig { start: Rate::from_bits_per_sec(start), drain: Some(millis(300)), ..rules }
+        RateConfig { start: Rate::from_bits_per_sec(start), drain_interval: Some(millis(300)), ..rules }
     }));
     let sscop = (1u32..1460, 1u32..100, 1u32..30, rate).prop_map(|(segment, window, max_pd, rate)| {
         let config = sscop::Config { window, max_pd, rate, ..sscop::Config::default() };
