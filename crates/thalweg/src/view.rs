@@ -65,7 +65,7 @@ pub fn read_trace(path: &Path, keys: &KeyLog) -> Result<Trace, Error> {
 pub fn key_log(path: Option<&Path>) -> Result<KeyLog, Error> {
     let mut keys = KeyLog::default();
     let Some(path) = path else { return Ok(keys) };
-    let text = Reader::new(MAX_KEY_LOG).text(path);
+    let text = Reader::new(MAX_KEY_LOG).read_text(path);
     let text = text.map_err(|error| Error::argument("keys", format!("{}: {error}", path.display())))?;
     if keys.add(&text) == 0 {
         return Err(Error::argument(

@@ -18,7 +18,7 @@ impl Resolver<'_> {
         if let Some(&id) = self.files.get(&path) {
             return id;
         }
-        let id = match self.reader.text(&path) {
+        let id = match self.reader.read_text(&path) {
             Ok(text) => Some(self.report.add_source(Source::new(path.display().to_string(), text))),
             Err(error) => {
                 let message = format!("cannot read `{}`: {error}", path.display());

@@ -2,7 +2,9 @@
 //! it.
 
 use super::super::diagnostic::Report;
-use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
+use super::super::keys::{
+    FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifPolicyKind, SeifPolicyKindName,
+};
 use super::super::path_properties::{Paths, direction_of_hop, packet_sizes, service_time};
 use super::super::source_text::Span;
 use super::super::table_declarations::{Fields, Spanned};
@@ -189,13 +191,14 @@ fn resolve_seif(
     let (alpha, window) = (&table.alpha, &table.window);
     let span_of = |at: &Option<Spanned<Duration>>| at.as_ref().map(|at| at.span);
     let inapplicable = match rule {
-        SeifRule::Dynamic => vec![table.threshold.as_ref().map(|at| at.span)],
-        SeifRule::Static | SeifRule::Reacting => {
+        SeifPolicyKind::Dynamic => vec![table.threshold.as_ref().map(|at| at.span)],
+        SeifPolicyKind::Static | SeifPolicyKind::Reacting => {
             vec![alpha.as_ref().map(|at| at.span), span_of(&table.response), span_of(window)]
         }
     };
     for span in inapplicable.into_iter().flatten() {
-        let message = format!("this key has no effect with the policy \"{}\"", SeifRuleName(rule).word());
+        let message =
+            format!("this key has no effect with the policy \"{}\"", SeifPolicyKindName(rule).word());
         let help = "`alpha`, `response` and `window` are of \"dynamic\", `threshold` is of the others";
         report.error("scenario.conflict", span, message).help(help);
     }
@@ -212,9 +215,9 @@ fn resolve_seif(
     }
     let window = window.as_ref().map_or(Duration::from_secs(1), |at| at.value);
     let policy = match rule {
-        SeifRule::Static => SeifPolicy::Static,
-        SeifRule::Reacting => SeifPolicy::Reacting,
-        SeifRule::Dynamic => SeifPolicy::Dynamic {
+        SeifPolicyKind::Static => SeifPolicy::Static,
+        SeifPolicyKind::Reacting => SeifPolicy::Reacting,
+        SeifPolicyKind::Dynamic => SeifPolicy::Dynamic {
             alpha: alpha_value,
             response: table.response.as_ref().map_or_else(response, |at| at.value),
             window,

@@ -1,6 +1,6 @@
 //! Writes router feedback as keys of a scenario file.
 
-use super::super::keys::{OverheadName, RecipientsName, SeifRule, SeifRuleName};
+use super::super::keys::{OverheadName, RecipientsName, SeifPolicyKind, SeifPolicyKindName};
 use super::super::toml_writer::{Entries, toml_string};
 use super::super::value_types::Packets;
 use thalweg_proto::units::Bytes;
@@ -34,12 +34,12 @@ pub fn feedback_value(feedback: Option<&FeedbackSpec>) -> String {
 }
 
 fn add_seif(spec: &SeifSpec, entries: &mut Entries) {
-    let rule = match spec.policy {
-        SeifPolicy::Static => SeifRule::Static,
-        SeifPolicy::Reacting => SeifRule::Reacting,
-        SeifPolicy::Dynamic { .. } => SeifRule::Dynamic,
+    let kind = match spec.policy {
+        SeifPolicy::Static => SeifPolicyKind::Static,
+        SeifPolicy::Reacting => SeifPolicyKind::Reacting,
+        SeifPolicy::Dynamic { .. } => SeifPolicyKind::Dynamic,
     };
-    entries.put("policy", toml_string(SeifRuleName(rule).word()));
+    entries.put("policy", toml_string(SeifPolicyKindName(kind).word()));
     match spec.policy {
         SeifPolicy::Static | SeifPolicy::Reacting => entries.number("threshold", spec.threshold),
         SeifPolicy::Dynamic { alpha, response, window } => {
