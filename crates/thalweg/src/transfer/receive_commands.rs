@@ -172,7 +172,7 @@ impl<'a> Receiver<'a> {
     fn poll_end(&mut self) -> Option<SummaryInputs> {
         let (end, closed) = self.open_transfer.as_ref().and_then(OpenTransfer::end)?;
         self.open_transfer = None;
-        let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
+        let is_lost = matches!(end.outcome.result, Err(TransferError::ConnectionEnded(_)));
         let report = &end.outcome.report;
         let has_begun = *report != Report::default();
         if let Some(key) = end.key {
@@ -337,7 +337,7 @@ impl<'a> Server<'a> {
     fn report(&mut self) -> CommandResult {
         for end in self.ends.try_iter() {
             let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
-            let is_final = !matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
+            let is_final = !matches!(end.outcome.result, Err(TransferError::ConnectionEnded(_)));
             if let Some(key) = end.key {
                 let folder = self.arguments.folder.join(self.listener.folder_name(&key));
                 self.listener.end(&key, is_final, || has_stored_data(&folder));
@@ -475,7 +475,7 @@ impl Session {
                 Err(error) => {
                     // A sender closes when it has received the reason. A close from this endpoint could overtake the
                     // reason.
-                    if matches!(error, TransferError::Here(_) | TransferError::Protocol(_)) {
+                    if matches!(error, TransferError::Local(_) | TransferError::Protocol(_)) {
                         await_close(&watch);
                     }
                     close_after_finish(&watch, TRANSFER_ENDED_CODE, &error.to_string());
@@ -501,7 +501,7 @@ impl Session {
         if let Err(error) = spawned {
             let fault = Fault::new(FaultKind::Storage, error.to_string());
             let outcome =
-                TransferOutcome { report: Report::default(), result: Err(TransferError::Here(fault)) };
+                TransferOutcome { report: Report::default(), result: Err(TransferError::Local(fault)) };
             let span = begun.elapsed();
             let inputs = SummaryInputs {
                 command,

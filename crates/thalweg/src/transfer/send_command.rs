@@ -111,7 +111,7 @@ fn send_once(
         let goes_on = arguments.keep_trying && !is_input && !sender.stop.load(Ordering::Relaxed);
         let why = match attempt {
             Ok((outcome, stats, ended)) => match outcome.result {
-                Err(transfer::Error::Interrupted(error)) if goes_on => {
+                Err(transfer::Error::ConnectionEnded(error)) if goes_on => {
                     if outcome.report.bytes_moved.get() > 0 {
                         pause = RECONNECT_DELAYS[0];
                     }
