@@ -508,6 +508,6 @@ fn quiet_endpoint_config(number: u8) -> EndpointConfig {
         max_datagram_bytes: SAFE_DATAGRAM,
         session: SessionConfig { keep_alive: Duration::MAX, ..SessionConfig::default() },
         limits: Limits::default(),
-        ..EndpointConfig::client(numbered_identity(number))
+        ..EndpointConfig::new(numbered_identity(number))
     }
 }

@@ -109,7 +109,7 @@ impl<'a> Receiver<'a> {
             // A stream to standard output cannot be restarted.
             Some(_) if self.is_output => connection.close(code::BUSY, "another transfer is being received"),
             Some(open) if self.duplicate.is_none() => {
-                let earlier = open.connection.another();
+                let earlier = open.connection.another_handle();
                 self.duplicate = Some(DuplicateSender::new(Instant::now(), sender, earlier));
             }
             _ => connection.close(code::BUSY, "another transfer of the same sender waits already"),
@@ -158,7 +158,7 @@ impl<'a> Receiver<'a> {
             Target::Folder(if self.arguments.hidden { target.with_hidden() } else { target })
         };
         let (outcome_sender, ends) = channel();
-        self.open_transfer = Some(OpenTransfer { connection: sender.connection.another(), ends });
+        self.open_transfer = Some(OpenTransfer { connection: sender.connection.another_handle(), ends });
         let peer = self.listener.name(&key, &sender.connection);
         let counted = self.listener.metrics.as_ref().map(Metrics::count);
         let (scheduler, stop) = (self.scheduler.clone(), Arc::clone(&self.listener.stop));
@@ -326,7 +326,7 @@ impl<'a> Server<'a> {
         let is_wanted = self.listener.wants(&key);
         let scheduler =
             if is_wanted { self.scheduler.clone() } else { self.scheduler.with_equal_priorities() };
-        let watch = sender.connection.another();
+        let watch = sender.connection.another_handle();
         let session =
             Session { sender, target, scheduler, peer, command: "serve", metrics_entry: counted, stop };
         let progress = session.begin(self.console, &self.outcome_sender, false);
@@ -449,10 +449,10 @@ impl Session {
         let progress = Arc::new(Progress::new());
         let returned = Arc::clone(&progress);
         let Self { sender, target, scheduler, peer, command, metrics_entry: counted, stop } = self;
-        let (watch, key) = (sender.connection.another(), sender.key);
+        let (watch, key) = (sender.connection.another_handle(), sender.key);
         let meter_inputs = MeterInputs {
             progress: Arc::clone(&progress),
-            connection: watch.another(),
+            connection: watch.another_handle(),
             metrics_entry: counted,
             pace: None,
             advisor: None,
