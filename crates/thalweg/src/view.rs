@@ -62,7 +62,7 @@ pub fn read_trace(path: &Path, keys: &KeyLog) -> Result<Trace, Error> {
 }
 
 /// Reads a key log; without a file there are no secrets.
-pub fn key_log(path: Option<&Path>) -> Result<KeyLog, Error> {
+pub fn read_key_log(path: Option<&Path>) -> Result<KeyLog, Error> {
     let mut keys = KeyLog::default();
     let Some(path) = path else { return Ok(keys) };
     let text = Reader::new(MAX_KEY_LOG).read_text(path);
@@ -83,7 +83,11 @@ pub fn key_log(path: Option<&Path>) -> Result<KeyLog, Error> {
 const MAX_KEY_LOG: u64 = 64 << 20;
 
 /// Reads a results folder: its captures and logs if it has any, or else its series.
-fn read_results(folder: &Path, keys: &KeyLog, console: &Console) -> Result<Vec<(String, Trace)>, Error> {
+fn read_result_traces(
+    folder: &Path,
+    keys: &KeyLog,
+    console: &Console,
+) -> Result<Vec<(String, Trace)>, Error> {
     let stored = Stored::open(folder)?;
     let cannot = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", folder.display()));
     let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -122,11 +126,11 @@ pub fn view(arguments: &ViewArguments, console: &Console) -> CommandResult {
     let first = arguments.files.first().map_or(Path::new("trace"), PathBuf::as_path);
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let target = ReportTarget::of(arguments.report.as_ref(), "view.html", false, &name)?;
-    let keys = key_log(arguments.keys.as_deref())?;
+    let keys = read_key_log(arguments.keys.as_deref())?;
     let mut traces = Vec::new();
     for path in &arguments.files {
         if path.is_dir() {
-            traces.extend(read_results(path, &keys, console)?);
+            traces.extend(read_result_traces(path, &keys, console)?);
         } else {
             traces.push((path.display().to_string(), read_trace(path, &keys)?));
         }
@@ -304,7 +308,7 @@ fn connection_row(
         format!("{:.2} s", summary.duration.as_secs_f64()),
         summary.delivered.map_or("-".to_owned(), |bytes| format!("{:.3} MB", bytes as f64 / 1e6)),
         summary.goodput.map_or("-".to_owned(), |rate| format_rate(rate.as_f64())),
-        summary.retransmitted.map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0)),
+        summary.retransmitted_share.map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0)),
         trip(|rtt| rtt.min),
         trip(|rtt| rtt.median),
         trip(|rtt| rtt.p99),
@@ -371,8 +375,8 @@ fn direction_value(connection: &Connection, direction: usize) -> Value {
         "sent_bytes": summary.sent_bytes,
         "packets": summary.packets,
         "goodput_bps": summary.goodput.map(Rate::as_bits_per_sec),
-        "retransmitted_share": summary.retransmitted,
-        "retransmitted_packets": counts.again,
+        "retransmitted_share": summary.retransmitted_share,
+        "retransmitted_packets": counts.retransmitted,
         "lost_packets": summary.lost,
         "spurious_retransmissions": summary.spurious,
         "timeouts": summary.timeouts,
