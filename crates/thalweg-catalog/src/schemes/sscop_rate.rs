@@ -20,7 +20,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     about: SCHEME_ABOUT,
     keys: Keys { own_keys: KEYS, shared: &[SSCOP_KEYS, SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: SchemeTraits { collapse: Collapse::RateFall, ..TRAITS },
-    check: &check,
+    family_check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints: |values, path| {
@@ -32,7 +32,9 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
             Some(rate_config(values, pdu, RateConfig::amended()))
         }))
     },
-    write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, true)),
+    write_values: &|ends, values| {
+        sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, true))
+    },
 };
 
 /// The rules as printed.
@@ -46,7 +48,9 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
             Some(rate_config(values, pdu, RateConfig::literal()))
         }))
     },
-    write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, false)),
+    write_values: &|ends, values| {
+        sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, false))
+    },
     ..SCHEME
 };
 
