@@ -155,10 +155,12 @@ impl Resolver<'_> {
             return None;
         };
         let trace = match (&table.file, &table.tick, &table.times, &table.period) {
-            (Some(file), None, None, None) => CapacityTrace { bytes, ..self.mahimahi(file)? },
+            (Some(file), None, None, None) => {
+                CapacityTrace { bytes_per_opportunity: bytes, ..self.mahimahi(file)? }
+            }
             (None, Some(tick), Some(times), Some(period)) => {
                 let opportunities = times.value.iter().map(|at| Time::ZERO + tick.value * at.value).collect();
-                CapacityTrace { opportunities, period: period.value, bytes }
+                CapacityTrace { opportunities, period: period.value, bytes_per_opportunity: bytes }
             }
             _ => {
                 let help = "either `file`, or all of `tick`, `times` and `period`";

@@ -115,7 +115,7 @@ fn capacity() -> impl Strategy<Value = Arc<CapacityTrace>> {
     prop::collection::vec(0u64..200, 1..40).prop_map(|mut times| {
         times.sort_unstable();
         let opportunities = times.iter().map(|&at| Time::ZERO + millis(at)).collect();
-        Arc::new(CapacityTrace { opportunities, period: millis(200), bytes: 1500 })
+        Arc::new(CapacityTrace { opportunities, period: millis(200), bytes_per_opportunity: 1500 })
     })
 }
 
@@ -246,28 +246,39 @@ fn treatment() -> impl Strategy<Value = EcnTreatment> {
 }
 
 fn feedback() -> impl Strategy<Value = FeedbackSpec> {
-    let dynamic = SeifPolicy::Dynamic { alpha: 0.8, response: millis(100), window: Duration::from_secs(1) };
+    let dynamic =
+        SeifPolicy::Dynamic { alpha: 0.8, response_time: millis(100), window: Duration::from_secs(1) };
     let policy = prop_oneof![Just(SeifPolicy::Static), Just(SeifPolicy::Reacting), Just(dynamic)];
-    let silence = |share| OverheadSpec { share, control: OverheadControl::Silence, message: 50 };
+    let silence = |share| OverheadSpec { share, control: OverheadControl::Silence, message_bytes: 50 };
     let limits = (prop::option::of(0u32..3), prop::option::of((0.001..1.0f64).prop_map(silence)));
     let seif = (policy, 0.0..1.0f64, any::<bool>(), any::<bool>(), limits).prop_map(
         |(policy, threshold, filter, mark, (reach, overhead))| {
             let routing_interval = millis(700);
-            let spec = SeifSpec { policy, threshold, filter, mark, reach, routing_interval, overhead };
+            let spec = SeifSpec {
+                policy,
+                threshold_share: threshold,
+                filter,
+                mark,
+                max_links: reach,
+                routing_interval,
+                overhead,
+            };
             PolicySpec::Seif(spec)
         },
     );
-    let quench = (0.0..1.0f64, any::<bool>())
-        .prop_map(|(threshold, on_drop)| PolicySpec::SourceQuench(QuenchSpec { threshold, on_drop }));
-    let mark = (0.0..3.0f64).prop_map(|threshold| PolicySpec::DecBit(DecBitSpec { threshold }));
+    let quench = (0.0..1.0f64, any::<bool>()).prop_map(|(threshold, on_drop)| {
+        PolicySpec::SourceQuench(QuenchSpec { threshold_share: threshold, on_drop })
+    });
+    let mark =
+        (0.0..3.0f64).prop_map(|threshold| PolicySpec::DecBit(DecBitSpec { threshold_packets: threshold }));
     let rations = (1u64..500).prop_map(|interval| {
         PolicySpec::Rations(RationsSpec { interval: millis(interval), ..RationsSpec::default() })
     });
     let policy = prop_oneof![2 => seif, 1 => quench, 1 => mark, 1 => rations];
-    (policy, 1u32..200).prop_map(|(policy, message)| FeedbackSpec {
+    (policy, 1u32..200).prop_map(|(policy, message_bytes)| FeedbackSpec {
         policy,
         recipients: Recipients::All,
-        message,
+        message_bytes,
     })
 }
 
