@@ -119,7 +119,7 @@ impl World {
     pub fn digest(&self) -> u128 {
         let mut hash = Fnv::new();
         for agent in &self.agents {
-            agent.endpoint.digest(self.now, &mut hash);
+            agent.endpoint.feed_state(self.now, &mut hash);
             (agent.draw_count(), &agent.used_cookies).hash(&mut hash);
             for exchange in &agent.exchanges {
                 (

@@ -10,7 +10,7 @@ use crate::units::Time;
 use core::hash::{Hash, Hasher};
 
 impl<P: Payload + Hash> Digest for Sscop<P> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         // Exhaustive destructuring: a new field cannot be forgotten.
         let Self {
             config: _,
@@ -40,9 +40,9 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             (state, clear_buffers, vt_s, vt_a, vt_ps.distance_from(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq),
         );
         hash_all(into, (vr_r, vr_h, vr_mr, vr_sq, window_was_open, queue));
-        sent.digest(*vt_ps, into);
-        received.digest(*delivered, into);
-        timers.digest(now, into);
+        sent.feed_state(*vt_ps, into);
+        received.feed_state(*delivered, into);
+        timers.feed_state(now, into);
         hash_all(into, (parameters_to_retransmit, lower_layer_busy, waiting, unnumbered));
         // Round-trip times affect only the rate. The rate is fed with absolute times, which is correct but
         // distinguishes some equivalent states.
@@ -53,7 +53,7 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
 }
 
 impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self {
             sscop,
             segment: _,
@@ -70,7 +70,7 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             consumed,
             limits: _,
         } = self;
-        sscop.digest(now, into);
+        sscop.feed_state(now, into);
         hash_all(
             into,
             (queue, opened, finishing, finished, writable_event_pending, failed, failure_reported),

@@ -309,7 +309,7 @@ impl Rack {
         self.min_rtt = WindowedMinRtt::new();
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self {
             config: _,
             newest_delivered,
@@ -332,8 +332,8 @@ impl Rack {
             hash_all(into, (now.since(*at), start));
         }
         hash_all(into, (time_until(*due, now), now.since(*cut_at)));
-        min_rtt.digest(now, into);
-        probe.digest(now, into);
+        min_rtt.feed_state(now, into);
+        probe.feed_state(now, into);
     }
 }
 

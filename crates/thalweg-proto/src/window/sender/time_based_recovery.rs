@@ -120,33 +120,33 @@ impl<C> Extensions<C> {
         self.rack.as_ref().map_or(Time::MAX, |rack| rack.due().min(rack.probe.at()))
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H)
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H)
     where
         C: Digest,
     {
         if let Some(rack) = &self.rack {
-            rack.digest(now, into);
+            rack.feed_state(now, into);
         }
         if let Some(undo) = &self.undo {
-            undo.digest(now, into);
+            undo.feed_state(now, into);
         }
         if let Some(f_rto) = &self.f_rto {
-            f_rto.digest(now, into);
+            f_rto.feed_state(now, into);
         }
         if let Some(window_use) = &self.window_use {
-            window_use.digest(now, into);
+            window_use.feed_state(now, into);
         }
         if let Some(prr) = &self.prr {
-            prr.digest(now, into);
+            prr.feed_state(now, into);
         }
         if let Some(ack_requests) = &self.ack_requests {
-            ack_requests.digest(into);
+            ack_requests.feed_state(into);
         }
         if let Some(verify) = &self.verify {
-            verify.digest(into);
+            verify.feed_state(into);
         }
         if let Some(mark_probes) = &self.mark_probes {
-            mark_probes.digest(into);
+            mark_probes.feed_state(into);
         }
     }
 }
