@@ -188,7 +188,7 @@ impl<P: Payload> Endpoint<P> {
             }
             Signal::Release { source, .. } => {
                 let is_silent = core::mem::take(&mut self.peer_is_silent) && source == Source::Sscop;
-                self.fail(if is_silent { Failure::NoAnswer } else { Failure::Released });
+                self.fail(if is_silent { Failure::NoAnswer } else { Failure::ClosedByPeer });
                 return None;
             }
             Signal::Error(ErrorCode::NoAnswer | ErrorCode::NoResponse) => {
