@@ -12,9 +12,8 @@ use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{
-    ControllerConfig, DelayedAck, ReceiverConfig, Recovery, SenderConfig, WindowUnit,
+    ControllerConfig, DelayedAck, EndsConfig, ReceiverConfig, Recovery, SenderConfig, WindowUnit,
 };
 use thalweg_proto::{adaptive_ack, media, sstp};
 use thalweg_queue::feedback::{
@@ -246,31 +245,22 @@ fn treatment() -> impl Strategy<Value = EcnTreatment> {
 }
 
 fn feedback() -> impl Strategy<Value = FeedbackSpec> {
-    let dynamic =
-        SeifPolicy::Dynamic { alpha: 0.8, response_time: millis(100), window: Duration::from_secs(1) };
+    let (response_time, window) = (millis(100), Duration::from_secs(1));
+    let dynamic = SeifPolicy::Dynamic { alpha: 0.8, response_time, window };
     let policy = prop_oneof![Just(SeifPolicy::Static), Just(SeifPolicy::Reacting), Just(dynamic)];
     let silence = |share| OverheadSpec { share, control: OverheadControl::Silence, message_bytes: 50 };
     let limits = (prop::option::of(0u32..3), prop::option::of((0.001..1.0f64).prop_map(silence)));
     let seif = (policy, 0.0..1.0f64, any::<bool>(), any::<bool>(), limits).prop_map(
-        |(policy, threshold, filter, mark, (reach, overhead))| {
+        |(policy, threshold_share, filter, mark, (max_links, overhead))| {
             let routing_interval = millis(700);
-            let spec = SeifSpec {
-                policy,
-                threshold_share: threshold,
-                filter,
-                mark,
-                max_links: reach,
-                routing_interval,
-                overhead,
-            };
+            let spec =
+                SeifSpec { policy, threshold_share, filter, mark, max_links, routing_interval, overhead };
             PolicySpec::Seif(spec)
         },
     );
-    let quench = (0.0..1.0f64, any::<bool>()).prop_map(|(threshold, on_drop)| {
-        PolicySpec::SourceQuench(QuenchSpec { threshold_share: threshold, on_drop })
-    });
-    let mark =
-        (0.0..3.0f64).prop_map(|threshold| PolicySpec::DecBit(DecBitSpec { threshold_packets: threshold }));
+    let quench = (0.0..1.0f64, any::<bool>())
+        .prop_map(|(at, on_drop)| PolicySpec::SourceQuench(QuenchSpec { threshold_share: at, on_drop }));
+    let mark = (0.0..3.0f64).prop_map(|at| PolicySpec::DecBit(DecBitSpec { threshold_packets: at }));
     let rations = (1u64..500).prop_map(|interval| {
         PolicySpec::Rations(RationsSpec { interval: millis(interval), ..RationsSpec::default() })
     });
