@@ -118,8 +118,8 @@ def fraction_colour(fraction):
 
 def draw_picture(rows):
     """A map for each scheme and of each of two measures: round trips across, rates and numbers of flows down."""
-    cell, row_height, left_margin, top_margin = 34, 17, 190, 60
-    scheme_width = cell * len(ROUND_TRIPS_MS) + 18
+    cell_width, row_height, left_margin, top_margin = 34, 17, 190, 60
+    scheme_width = cell_width * len(ROUND_TRIPS_MS) + 18
     grid_rows = [(rate_text, flows) for rate_text, _ in RATES for flows in FLOW_COUNTS]
     width, panel_height = left_margin + scheme_width * len(SCHEMES), top_margin + row_height * len(grid_rows)
     svg_elements = []
@@ -137,19 +137,19 @@ def draw_picture(rows):
             add_text(left_margin - 8, y, f"{rate_text}, {flows} flows", "end")
         for scheme_index, scheme in enumerate(SCHEMES):
             x = left_margin + scheme_width * scheme_index
-            add_text(x + cell * len(ROUND_TRIPS_MS) / 2, panel_y + 38, scheme, size=13)
+            add_text(x + cell_width * len(ROUND_TRIPS_MS) / 2, panel_y + 38, scheme, size=13)
             for column, rtt_ms in enumerate(ROUND_TRIPS_MS):
-                add_text(x + cell * column + cell / 2, panel_y + 54, f"{rtt_ms} ms", size=9)
+                add_text(x + cell_width * column + cell_width / 2, panel_y + 54, f"{rtt_ms} ms", size=9)
                 for row_index, (rate_text, flows) in enumerate(grid_rows):
                     row = next(row for row in rows if row["scheme"] == scheme and row["rate"] == rate_text
                                and row["flows"] == flows and row["rtt_ms"] == rtt_ms)
                     fraction = min(1.0, row[metric])
                     y = panel_y + top_margin + row_height * row_index
                     svg_elements.append(
-                        f'<rect x="{x + cell * column}" y="{y}" width="{cell - 1}" height="{row_height - 1}" '
+                        f'<rect x="{x + cell_width * column}" y="{y}" width="{cell_width - 1}" height="{row_height - 1}" '
                         f'fill="{fraction_colour(fraction)}" fill-opacity="0.75"/>')
                     svg_elements.append(
-                        f'<text x="{x + cell * column + cell / 2}" y="{y + 12}" font-size="10" '
+                        f'<text x="{x + cell_width * column + cell_width / 2}" y="{y + 12}" font-size="10" '
                         f'text-anchor="middle">{100 * fraction:.0f}</text>')
     height = 2 * panel_height + 30
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '

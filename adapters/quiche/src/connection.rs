@@ -19,8 +19,8 @@ use thalweg_stack_contract::{
 };
 
 /// Addresses of client and server.
-const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 49_152);
-const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 4433);
+const CLIENT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 49_152);
+const SERVER_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 4433);
 
 /// Application protocol of the connections.
 const ALPN: &[u8] = b"thalweg";
@@ -41,7 +41,7 @@ const KEY_LOG_VARIABLE: &str = "SSLKEYLOGFILE";
 pub struct End {
     scheme: &'static str,
     side: Side,
-    config: quiche::Config,
+    quiche_config: quiche::Config,
     /// `None` at a server until the first packet.
     connection: Option<QuicConnection>,
     /// A packet that leaves later.
@@ -143,19 +143,20 @@ impl End {
     /// If the stack refuses its settings.
     pub fn new(scheme: &'static str, side: Side, config: &Config, algorithm: Algorithm, now: Time) -> Self {
         clock::with_simulated_clock(now, || {
-            let mut config = stack_settings(config, algorithm).expect("settings are valid");
+            let mut quiche_config = stack_settings(config, algorithm).expect("settings are valid");
             let connection = (side == Side::Client).then(|| {
                 let id = random_connection_id();
                 let server = Some(thalweg_stack_tls::SERVER);
-                let mut connection = quiche::connect(server, &id, CLIENT, SERVER, &mut config)
-                    .expect("addresses and name are valid");
+                let mut connection =
+                    quiche::connect(server, &id, CLIENT_ADDRESS, SERVER_ADDRESS, &mut quiche_config)
+                        .expect("addresses and name are valid");
                 write_qlog_and_keys(&mut connection, scheme, side, &id, now);
                 connection
             });
             Self {
                 scheme,
                 side,
-                config,
+                quiche_config,
                 connection,
                 paced_packet: None,
                 scratch: vec![0; 65_536],
@@ -174,7 +175,11 @@ impl End {
 impl Connection for End {
     fn receive(&mut self, now: Time, datagram: &[u8], _ecn: Ecn) {
         let mut bytes = datagram.to_vec();
-        let (from, to) = if self.side == Side::Client { (SERVER, CLIENT) } else { (CLIENT, SERVER) };
+        let (from, to) = if self.side == Side::Client {
+            (SERVER_ADDRESS, CLIENT_ADDRESS)
+        } else {
+            (CLIENT_ADDRESS, SERVER_ADDRESS)
+        };
         if self.connection.is_none() {
             // Damaged packets are not delivered, and other packets come after the first.
             if !Header::from_slice(&mut bytes, CONNECTION_ID_BYTES)
@@ -183,8 +188,9 @@ impl Connection for End {
                 return;
             }
             let id = random_connection_id();
-            let accepted =
-                clock::with_simulated_clock(now, || quiche::accept(&id, None, to, from, &mut self.config));
+            let accepted = clock::with_simulated_clock(now, || {
+                quiche::accept(&id, None, to, from, &mut self.quiche_config)
+            });
             self.connection = accepted.ok();
             if let Some(connection) = &mut self.connection {
                 write_qlog_and_keys(connection, self.scheme, self.side, &id, now);
@@ -266,7 +272,7 @@ impl Connection for End {
             return State::Failed(Failure::NoAnswer);
         }
         if connection.local_error().or(connection.peer_error()).is_some_and(|error| error.error_code != 0) {
-            return State::Failed(Failure::Released);
+            return State::Failed(Failure::ClosedByPeer);
         }
         // The stack forgets a stream once all of it has been acknowledged.
         if fin_sent

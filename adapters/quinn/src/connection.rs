@@ -206,7 +206,7 @@ fn state_after_loss(before: State, reason: &ConnectionError) -> State {
         _ if before == State::Finished => before,
         ConnectionError::ApplicationClosed(_) | ConnectionError::LocallyClosed => State::Closed,
         ConnectionError::TimedOut => State::Failed(Failure::NoAnswer),
-        _ => State::Failed(Failure::Released),
+        _ => State::Failed(Failure::ClosedByPeer),
     }
 }
 

@@ -179,7 +179,7 @@ fn state_after_loss(before: State, reason: &AssociationError) -> State {
         | AssociationError::LocallyClosed
         | AssociationError::AssociationClosed => State::Closed,
         AssociationError::TimedOut => State::Failed(Failure::NoAnswer),
-        _ => State::Failed(Failure::Released),
+        _ => State::Failed(Failure::ClosedByPeer),
     }
 }
 

@@ -180,7 +180,7 @@ impl Connection for Smoltcp {
             // The server has acknowledged the FIN.
             (Side::Client, Tcp::FinWait2 | Tcp::TimeWait) if self.is_ending => State::Finished,
             (Side::Client, Tcp::Closed) if self.was_open && self.is_ending => State::Finished,
-            (Side::Client, Tcp::Closed) => State::Failed(Failure::Released),
+            (Side::Client, Tcp::Closed) => State::Failed(Failure::ClosedByPeer),
             (Side::Server, Tcp::Closed) => State::Closed,
             _ => State::Open,
         }

@@ -318,7 +318,7 @@ impl<S: Stack, P: Payload> End<S, P> {
             // The client ends a connection; a server that fails is noticed there.
             State::Finished | State::Closed if self.side == Side::Server => {}
             State::Failed(_) if self.side == Side::Server => {}
-            State::Finished | State::Closed => self.end(Event::Failed(Failure::Released)),
+            State::Finished | State::Closed => self.end(Event::Failed(Failure::ClosedByPeer)),
             State::Failed(failure) => self.end(Event::Failed(failure)),
         }
     }

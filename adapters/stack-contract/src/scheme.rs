@@ -176,7 +176,7 @@ impl<S: Stack> Properties for Datagrams<S> {
 pub const fn scheme<S: Stack>(about: &'static str) -> SchemeDescription {
     let keys = Keys::own(KEYS);
     SchemeDescription {
-        check: &|values| match values.environment() {
+        family_check: &|values| match values.environment() {
             Environment::Simulated => Vec::new(),
             Environment::Live => vec![
                 ConfigError::new("mtu", "cannot be set: the stacks of others run in simulations only")

@@ -119,7 +119,7 @@ impl World {
     pub fn digest(&self) -> u128 {
         let mut hash = Fnv::new();
         for agent in &self.agents {
-            agent.endpoint.digest(self.now, &mut hash);
+            agent.endpoint.feed_state(self.now, &mut hash);
             (agent.draw_count(), &agent.used_cookies).hash(&mut hash);
             for exchange in &agent.exchanges {
                 (
@@ -508,6 +508,6 @@ fn quiet_endpoint_config(number: u8) -> EndpointConfig {
         max_datagram_bytes: SAFE_DATAGRAM,
         session: SessionConfig { keep_alive: Duration::MAX, ..SessionConfig::default() },
         limits: Limits::default(),
-        ..EndpointConfig::client(numbered_identity(number))
+        ..EndpointConfig::new(numbered_identity(number))
     }
 }

@@ -155,7 +155,7 @@ impl Run {
         self.seed >= FIRST_ATTEMPT
     }
 
-    fn digest(&self, hash: &mut Fnv) {
+    fn feed_state(&self, hash: &mut Fnv) {
         (self.seed, &self.received, &self.output, self.is_cut, &self.result).hash(hash);
     }
 }
@@ -350,7 +350,7 @@ impl System for Pairing {
             .hash(&mut hash);
         for run in [&self.sender, &self.receiver] {
             hash.write_u8(u8::from(run.is_some()));
-            run.iter().for_each(|run| run.digest(&mut hash));
+            run.iter().for_each(|run| run.feed_state(&mut hash));
         }
         hash.write_u8(0);
         hash.value()

@@ -117,7 +117,7 @@ impl Registry {
     pub fn scheme_of(&self, ends: &EndpointConfigs) -> Option<(&'static SchemeDescription, Values)> {
         self.schemes.iter().find_map(|&description| {
             let mut values = description.empty_values(Environment::Simulated);
-            (description.write)(ends, &mut values).then_some((description, values))
+            (description.write_values)(ends, &mut values).then_some((description, values))
         })
     }
 

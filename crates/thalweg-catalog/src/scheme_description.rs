@@ -104,7 +104,7 @@ pub struct SchemeDescription {
     /// Properties that do not depend on the values.
     pub traits: SchemeTraits,
     /// Check for conflicts between values that are each in range, by the rules of the family.
-    pub check: CheckValues,
+    pub family_check: CheckValues,
     /// Check for conflicts by the rules of the scheme itself.
     pub scheme_check: fn(&Values) -> Vec<ConfigError>,
     /// Check for values that are probably unintended on a simulated path.
@@ -114,7 +114,7 @@ pub struct SchemeDescription {
     /// Constructor of both endpoint configurations.
     pub make_endpoint_configs: MakeEndpointConfigs,
     /// Writer of the values of both endpoint configurations.
-    pub write: WriteValues,
+    pub write_values: WriteValues,
 }
 
 impl fmt::Debug for SchemeDescription {
@@ -164,18 +164,18 @@ impl SchemeDescription {
             about,
             keys,
             traits: SchemeTraits { transport: F::NAME, overhead: F::OVERHEAD, ..traits },
-            check: &|_| Vec::new(),
+            family_check: &|_| Vec::new(),
             scheme_check: |_| Vec::new(),
             warnings: |_, _| Vec::new(),
-            apply_path_hints: set_external_segment::<F>,
-            make_endpoint_configs: &|values, path| {
+            apply_path_hints: suggest_external_segment::<F>,
+            make_endpoint_configs: &|values, path_hints| {
                 let mut values = values.clone();
                 if values.environment() == Environment::Live {
-                    set_external_segment::<F>(&mut values, path);
+                    suggest_external_segment::<F>(&mut values, path_hints);
                 }
                 Ok(ExternalFamily::new(F::from_values(&values)).into())
             },
-            write: &|endpoint_configs, values| {
+            write_values: &|endpoint_configs, values| {
                 let EndpointConfigs::External(family) = endpoint_configs else { return false };
                 let Some(config) = family.config::<F>() else { return false };
                 config.write_to(values);
@@ -193,7 +193,7 @@ impl SchemeDescription {
     /// Returns the conflicts between values that are each in range.
     pub fn conflicts(&self, values: &Values) -> Vec<ConfigError> {
         let mut conflicts = (self.scheme_check)(values);
-        conflicts.extend((self.check)(values));
+        conflicts.extend((self.family_check)(values));
         conflicts
     }
 
@@ -205,10 +205,10 @@ impl SchemeDescription {
     /// Converts live values into complete simulated values: the explicit ones, and the live defaults of the rest. Omits
     /// values that depend on an unknown path.
     pub fn to_simulated_values(&self, live_values: &Values) -> Values {
-        let path = PathHints { max_datagram: 65_535, memory: u64::MAX, ..PathHints::default() };
+        let path_hints = PathHints { max_datagram: 65_535, memory: u64::MAX, ..PathHints::default() };
         let mut effective_values = self.empty_values(Environment::Simulated);
-        let has_effective_values = (self.make_endpoint_configs)(live_values, &path)
-            .is_ok_and(|ends| (self.write)(&ends, &mut effective_values));
+        let has_effective_values = (self.make_endpoint_configs)(live_values, &path_hints)
+            .is_ok_and(|ends| (self.write_values)(&ends, &mut effective_values));
         let mut values = self.empty_values(Environment::Simulated);
         for key in self.keys.flat().filter(|key| key.is_simulated() && key.is_live()) {
             let live_value = live_values.get(key.name);
@@ -225,16 +225,16 @@ impl SchemeDescription {
     }
 }
 
-/// Sets the packet size of a family of another crate, on which both ends must agree.
-fn set_external_segment<F: OpenFamily>(values: &mut Values, path: &PathHints) {
+/// Suggests the packet size of a family of another crate, on which both ends must agree.
+fn suggest_external_segment<F: OpenFamily>(values: &mut Values, path_hints: &PathHints) {
     if values.keys().find("segment").is_some() {
-        set_live_segment(values, path, F::OVERHEAD);
+        suggest_live_segment(values, path_hints, F::OVERHEAD);
     }
 }
 
-/// Sets the payload of live packets, in whole words where it is large enough, because SSCOP pads to words.
-pub(crate) fn set_live_segment(values: &mut Values, path: &PathHints, overhead: u32) {
-    let segment = path.max_payload(overhead);
+/// Suggests the payload of live packets, in whole words where it is large enough, because SSCOP pads to words.
+pub(crate) fn suggest_live_segment(values: &mut Values, path_hints: &PathHints, overhead: u32) {
+    let segment = path_hints.max_payload(overhead);
     let segment = if segment > 4 { segment & !3 } else { segment };
     values.suggest("segment", Value::Size(Bytes::new(u64::from(segment))));
 }

@@ -37,8 +37,8 @@ pub trait Scheme {
         (receiver, receiver_now): (&Self::Receiver, Time),
         into: &mut H,
     ) {
-        sender.digest(sender_now, into);
-        receiver.digest(receiver_now, into);
+        sender.feed_state(sender_now, into);
+        receiver.feed_state(receiver_now, into);
     }
 
     /// Feeds `into` with a PDU in flight to the endpoint `to`. Where the endpoints' digests count numbers from an

@@ -157,7 +157,7 @@ impl Hunt<'_> {
             }
             let name = self.name(number);
             let candidates = search.propose();
-            let kept = Reader::default().bytes(&store.path(&name)).ok();
+            let kept = Reader::default().read_bytes(&store.path(&name)).ok();
             let kept = kept.and_then(|text| Generation::read(&text, candidates.len()));
             let was_there = kept.is_some();
             let generation = match kept {

@@ -131,7 +131,7 @@ impl Emulator {
     /// The network is invalid.
     pub fn new(plan: Plan) -> Result<Self, SpecError> {
         let mut live = LiveNetwork::new(&plan.spec)?;
-        if plan.marks_feedback {
+        if plan.signals_feedback_by_ce {
             live.translate_messages();
         }
         let has_feedback =
@@ -170,7 +170,7 @@ impl Emulator {
     }
 
     /// Returns the time of the next event.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next_event_time(&self) -> Option<Time> {
         [self.live.next(), self.gates.next(), self.ack_delay.as_ref().and_then(AckDelay::next)]
             .into_iter()
             .flatten()
@@ -388,7 +388,7 @@ impl Emulator {
             self.ack_delay.iter_mut().for_each(|ack_delay| ack_delay.forget(number));
         }
         // Other sources get CE marks where enabled.
-        let may_mark = self.plan.marks_feedback && header.ecn.is_capable();
+        let may_mark = self.plan.signals_feedback_by_ce && header.ecn.is_capable();
         if let Some(ack_delay) = self.ack_delay.as_mut().filter(|_| segment.is_some() && !may_mark)
             && self.plan.nodes[from].addresses.contains(&source)
             && ack_delay.on_sent(connection, header)

@@ -148,7 +148,7 @@ pub fn run_event_loop(
         if emulator.is_over() {
             break;
         }
-        let mut next = emulator.next();
+        let mut next = emulator.next_event_time();
         if let Some(watch) = watch {
             let now = clock.now();
             if now >= seen {

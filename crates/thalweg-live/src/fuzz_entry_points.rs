@@ -2,7 +2,7 @@
 //! host.
 
 use crate::gateway::name_server;
-use crate::gso::split_gso_buffer;
+use crate::gso;
 use crate::host::namespace::{dropped_in, resolved_by};
 use crate::host::{addresses_and_routes, tcp_info};
 use crate::tun_queue::Offload;
@@ -11,15 +11,15 @@ use std::net::{IpAddr, SocketAddr};
 pub use crate::tun_queue::HEADER;
 
 /// Answers a message to the name server of a host that knows `server`; `None` where there must be no answer.
-pub fn name_answer(message: &[u8]) -> Option<Vec<u8>> {
+pub fn dns_answer(message: &[u8]) -> Option<Vec<u8>> {
     let addresses = vec![IpAddr::from([10, 71, 0, 2]), IpAddr::from([0xfd74, 0, 0, 0, 0, 0, 0, 2])];
     crate::host::dns_server::NodeAddresses::new([("server".to_owned(), addresses)]).answer(message)
 }
 
 /// Splits a GSO buffer, preceded by the device's header, into packets; returns their lengths.
-pub fn cut_run(header: [u8; HEADER], bytes: &[u8]) -> Vec<usize> {
+pub fn split_gso_buffer(header: [u8; HEADER], bytes: &[u8]) -> Vec<usize> {
     let mut lengths = Vec::new();
-    split_gso_buffer(Offload::parse(header), bytes, |packet| lengths.push(packet.len()));
+    gso::split_gso_buffer(Offload::parse(header), bytes, |packet| lengths.push(packet.len()));
     lengths
 }
 

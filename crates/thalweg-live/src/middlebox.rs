@@ -41,7 +41,7 @@ impl Middleboxes {
             let kind = link.middlebox.nat?;
             Some((number, (link.a.0 as usize, Nat::new(kind, link.middlebox.nat_rebind))))
         });
-        let has_firewalls = plan.spec.links.iter().any(|link| link.middlebox.udp_for.is_some());
+        let has_firewalls = plan.spec.links.iter().any(|link| link.middlebox.udp_allowed_for.is_some());
         Self { translators: translators.collect(), udp_start_times: HashMap::new(), has_firewalls }
     }
 
@@ -65,11 +65,11 @@ impl Middleboxes {
         let mut stops = false;
         for direction in path {
             let link = *direction as usize / 2;
-            let Some(span) = plan.spec.links[link].middlebox.udp_for else { continue };
+            let Some(span) = plan.spec.links[link].middlebox.udp_allowed_for else { continue };
             if self.udp_start_times.len() >= MAX_PAIRS {
                 // Expired entries start afresh, as in middleboxes that discard state.
                 self.udp_start_times.retain(|(link, _), began| {
-                    let span = plan.spec.links[*link].middlebox.udp_for.unwrap_or_default();
+                    let span = plan.spec.links[*link].middlebox.udp_allowed_for.unwrap_or_default();
                     now.since(*began) < span * 2
                 });
             }

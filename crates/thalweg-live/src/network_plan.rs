@@ -35,7 +35,7 @@ pub struct Plan {
     /// Classification rules that map packets to flows of the scenario; the first match applies.
     pub rules: Vec<Rule>,
     /// Signal congestion by CE marks to sources that do not support router feedback.
-    pub marks_feedback: bool,
+    pub signals_feedback_by_ce: bool,
     /// Delay of acknowledgements as a congestion signal to TCP sources without ECN.
     pub ack_delay: Option<Duration>,
     /// Node that represents this host and all addresses outside the plan.
@@ -67,7 +67,7 @@ pub struct PlanOptions {
     /// MTU of the named link, or of all links, in bytes.
     pub mtus: Vec<(Option<String>, u32)>,
     /// Set CE in the next packet of sources that do not support router feedback.
-    pub marks_feedback: bool,
+    pub signals_feedback_by_ce: bool,
     /// Delay of acknowledgements for TCP sources without ECN.
     pub ack_delay: Option<Duration>,
     /// Duration of the run; default one day.
@@ -206,9 +206,9 @@ pub fn plan_network(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan,
             "acknowledgements delayed by {span}: the delay must be above 0 and at most {MAX_ACK_DELAY}, as TCP treats longer ones as losses"
         )));
     }
-    let (marks_feedback, ack_delay) = (plan_options.marks_feedback, plan_options.ack_delay);
-    let notes = simulation_only_notes(scenario, marks_feedback || ack_delay.is_some());
-    Ok(Plan { nodes, mtus, rules, marks_feedback, ack_delay, outside, notes, spec })
+    let (signals_feedback_by_ce, ack_delay) = (plan_options.signals_feedback_by_ce, plan_options.ack_delay);
+    let notes = simulation_only_notes(scenario, signals_feedback_by_ce || ack_delay.is_some());
+    Ok(Plan { nodes, mtus, rules, signals_feedback_by_ce, ack_delay, outside, notes, spec })
 }
 
 impl Plan {

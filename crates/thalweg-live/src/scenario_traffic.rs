@@ -336,7 +336,7 @@ impl Traffic {
                     if let Some(connection) =
                         socket.accept_within(CALL_TIMEOUT).map_err(|error| error.to_string())?
                     {
-                        series.keep(connection.another());
+                        series.keep(connection.another_handle());
                         let (_send, mut receive) = connection.split();
                         let mut buffer = vec![0; 1 << 18];
                         while let Ok(count @ 1..) = receive.read(&mut buffer) {
@@ -391,7 +391,7 @@ impl Traffic {
                     recorder: None,
                 };
                 let connection = socket.connect(connect).map_err(|error| error.to_string())?;
-                series.keep(connection.another());
+                series.keep(connection.another_handle());
                 let (mut send, _receive) = connection.split();
                 match write_until(&mut send, is_over) {
                     // The connection was closed at the end of the run.
@@ -564,7 +564,7 @@ fn is_answered(socket: &OwnedFd) -> std::io::Result<bool> {
 
 fn bind_socket(place: SocketAddr, listen: Option<Listen>) -> Result<Socket, String> {
     let identity = Identity::generate(&mut SystemEntropy::new());
-    let config = EndpointConfig { listen, ..EndpointConfig::client(identity) };
+    let config = EndpointConfig { listen, ..EndpointConfig::new(identity) };
     Socket::bind(SocketConfig::new(place, config)).map_err(|error| error.to_string())
 }
 

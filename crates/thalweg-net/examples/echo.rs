@@ -18,12 +18,12 @@ pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 
     // The server accepts this client only.
     let listen = Listen::new(Trust::only(client.public()), [ECHO]);
-    let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(server.clone()) };
+    let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::new(server.clone()) };
     let listening = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, config))?;
     let remote = listening.local();
     let serving = std::thread::spawn(move || serve_one(&listening));
 
-    let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, EndpointConfig::client(client)))?;
+    let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, EndpointConfig::new(client)))?;
     let trust = Trust::only(server.public());
     let request =
         Connect { remote, trust, service: ECHO.to_owned(), scheme: "cubic".parse()?, recorder: None };

@@ -19,9 +19,9 @@ pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let identity = || Identity::generate(&mut SystemEntropy::new());
     let (server, client) = (identity(), identity());
     let listen = Listen::new(Trust::only(client.public()), [MEASUREMENTS]);
-    let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(server.clone()) };
+    let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::new(server.clone()) };
     let listening = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, config))?;
-    let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, EndpointConfig::client(client)))?;
+    let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, EndpointConfig::new(client)))?;
     let request = Connect {
         remote: listening.local(),
         trust: Trust::only(server.public()),
@@ -41,7 +41,7 @@ pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 
 /// Writes measurements and sends a datagram that asks for a confirmation. The datagram may be lost, except on loopback.
 async fn send_measurements(connection: Connection) -> Result<(), NetError> {
-    let watch = connection.another();
+    let watch = connection.another_handle();
     let (mut send, _receive) = connection.split();
     for number in 0..1000_u32 {
         send.write_slice_async(Slice::new(number.to_be_bytes().repeat(50))).await?;
@@ -54,7 +54,7 @@ async fn send_measurements(connection: Connection) -> Result<(), NetError> {
 
 /// Reads the measurements; returns the number of bytes received and of packets missing.
 async fn receive_measurements(connection: Connection) -> Result<(u64, u32), NetError> {
-    let watch = connection.another();
+    let watch = connection.another_handle();
     let (_send, mut receive) = connection.split();
     let (mut bytes, mut missing) = (0, 0);
     while let Some(part) = receive.read_part_async().await? {

@@ -63,7 +63,9 @@ impl Host {
                 EndpointEvent::Session(SessionEvent::Delivered(data)) => {
                     self.unconsumed_bytes += u64::from(data.len());
                 }
-                EndpointEvent::Session(SessionEvent::Ended { .. } | SessionEvent::Finished) => {
+                EndpointEvent::Session(
+                    SessionEvent::PeerStreamEnded { .. } | SessionEvent::OwnStreamAcknowledged,
+                ) => {
                     self.is_closed = true;
                 }
                 _ => {}
@@ -76,7 +78,7 @@ impl Host {
             self.received_bytes += self.unconsumed_bytes;
             session.consumed(now, std::mem::take(&mut self.unconsumed_bytes));
         }
-        while session.writable() > 0
+        while session.writable_bytes() > 0
             && let Some(block) = to_write.pop_front()
         {
             session.write(now, block);
@@ -103,8 +105,8 @@ impl Host {
                     now,
                     arrival,
                     run.segment_bytes,
-                    SharedBuffer(bytes),
-                    |SharedBuffer(bytes)| Slice::new(bytes),
+                    DatagramBuffer(bytes),
+                    |DatagramBuffer(bytes)| Slice::new(bytes),
                 );
             }
             match next {
@@ -117,9 +119,9 @@ impl Host {
 }
 
 /// Coalesced datagrams in memory that is shared after decryption.
-struct SharedBuffer(Arc<[u8]>);
+struct DatagramBuffer(Arc<[u8]>);
 
-impl AsMut<[u8]> for SharedBuffer {
+impl AsMut<[u8]> for DatagramBuffer {
     fn as_mut(&mut self) -> &mut [u8] {
         Arc::get_mut(&mut self.0).expect("nobody else has it yet")
     }
@@ -138,7 +140,7 @@ fn main() {
     let identity = |number| Identity::from_secret([number; 32]);
     // Datagram size of an Ethernet path.
     let config =
-        |number| EndpointConfig { max_datagram_bytes: 1472, ..EndpointConfig::client(identity(number)) };
+        |number| EndpointConfig { max_datagram_bytes: 1472, ..EndpointConfig::new(identity(number)) };
     let listen = Some(Listen::new(Trust::Anyone, ["test"]));
     let mut client = Host::new(config(1), "192.0.2.1:1000");
     let mut server = Host::new(EndpointConfig { listen, ..config(2) }, "192.0.2.2:2000");
@@ -156,10 +158,10 @@ fn main() {
     let mut empty_queue = VecDeque::new();
     while !(client.is_closed && server.is_closed) {
         client.run_application(now, &mut to_write);
-        let poll_times = [client.send(now, &mut server), server.send(now, &mut client)];
+        let next_poll_times = [client.send(now, &mut server), server.send(now, &mut client)];
         server.run_application(now, &mut empty_queue);
         let earliest_step = now + MIN_STEP;
-        let next = poll_times.into_iter().map(|at| at.unwrap_or(earliest_step)).min();
+        let next = next_poll_times.into_iter().map(|at| at.unwrap_or(earliest_step)).min();
         now = next.unwrap_or(earliest_step).max(earliest_step).min(now + MAX_STEP);
     }
     assert_eq!(server.received_bytes, (WRITE_BYTES * WRITE_COUNT) as u64, "all of it arrives");

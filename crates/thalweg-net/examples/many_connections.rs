@@ -66,7 +66,7 @@ fn server(offload: Offload, threads: usize, buffer: Bytes) -> Result<(), Box<dyn
     };
     let listen = Some(Listen::new(Trust::only(identity(1).public()), ["many"]));
     let endpoint =
-        EndpointConfig { listen, limits, max_datagram_bytes: 1472, ..EndpointConfig::client(identity(2)) };
+        EndpointConfig { listen, limits, max_datagram_bytes: 1472, ..EndpointConfig::new(identity(2)) };
     let config =
         SocketConfig { offload, threads, buffer, ..SocketConfig::new("127.0.0.1:0".parse()?, endpoint) };
     let socket = Socket::bind(config)?;
@@ -132,7 +132,7 @@ fn client(
     period: Duration,
 ) -> Result<(), Box<dyn Error>> {
     let bind = |_| {
-        let endpoint = EndpointConfig { max_datagram_bytes: 1472, ..EndpointConfig::client(identity(1)) };
+        let endpoint = EndpointConfig { max_datagram_bytes: 1472, ..EndpointConfig::new(identity(1)) };
         Socket::bind(SocketConfig { offload, ..SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint) })
     };
     let sockets = (0..sockets).map(bind).collect::<Result<Vec<_>, _>>()?;

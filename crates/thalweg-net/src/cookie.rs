@@ -112,7 +112,7 @@ impl UsedCookies {
 }
 
 impl Digest for UsedCookies {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         self.order.iter().for_each(|(spent, cookie)| (now.since(*spent), cookie).hash(into));
     }
 }

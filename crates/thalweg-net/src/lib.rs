@@ -28,7 +28,7 @@
 //! };
 //! let trust = Trust::only(server.public());
 //! let listen = Listen::new(Trust::only(client.public()), ["greeting"]);
-//! let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(server) };
+//! let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::new(server) };
 //! let listening = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, config))?;
 //! let remote = listening.local();
 //! let serving = std::thread::spawn(move || {
@@ -40,7 +40,7 @@
 //!     send.finish().map_err(std::io::Error::from)
 //! });
 //!
-//! let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, EndpointConfig::client(client)))?;
+//! let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, EndpointConfig::new(client)))?;
 //! let connection = socket.connect(Connect {
 //!     remote,
 //!     trust,

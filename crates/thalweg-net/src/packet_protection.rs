@@ -260,8 +260,8 @@ impl Decryptor {
 }
 
 impl Digest for Decryptor {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        self.window.digest(now, into);
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
+        self.window.feed_state(now, into);
     }
 }
 

@@ -56,7 +56,7 @@ pub enum ChallengeAction {
 }
 
 impl Digest for Path {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         self.remote.hash(into);
         self.challenge
             .map(|challenge| (challenge.token, challenge.tries, challenge.next_send.since(now)))

@@ -60,7 +60,7 @@ impl ReplayWindow {
 }
 
 impl Digest for ReplayWindow {
-    fn digest<H: Hasher>(&self, _now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, _now: Time, into: &mut H) {
         self.next.hash(into);
         self.seen_numbers.iter().enumerate().filter(|(_, word)| **word > 0).for_each(|word| word.hash(into));
     }

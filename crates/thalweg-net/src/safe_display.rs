@@ -15,7 +15,7 @@ pub fn printable_within(bytes: &[u8], max: usize) -> String {
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
             let start = shown.len();
-            if is_hidden(character) {
+            if is_unsafe(character) {
                 shown.extend(character.escape_default());
             } else {
                 shown.push(character);
@@ -62,20 +62,20 @@ const FORMATS: [(char, char); 20] = [
 
 /// Returns true for invisible characters that drive a terminal or change the display of others: controls and the
 /// categories Cf, Zl and Zp.
-pub fn is_hidden(character: char) -> bool {
+pub fn is_unsafe(character: char) -> bool {
     character.is_control() || is_format(character)
 }
 
-/// Returns the position of the first hidden character of a text, except line ends and tabs. All program output is
+/// Returns the position of the first unsafe character of a text, except line ends and tabs. All program output is
 /// checked.
-pub fn first_hidden(text: &str) -> Option<usize> {
+pub fn first_unsafe(text: &str) -> Option<usize> {
     // Most text is printable ASCII, which needs neither decoding nor the table. Without an early exit within a piece, the
     // compiler checks many bytes with one instruction.
     let shown = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     let is_plain = |piece: &&[u8]| piece.iter().fold(true, |all, byte| all & shown(byte));
     let plain: usize = text.as_bytes().chunks(256).take_while(is_plain).map(<[u8]>::len).sum();
     let at = plain + text.as_bytes()[plain..].iter().position(|byte| !shown(byte))?;
-    let rest = text[at..].find(|character| !matches!(character, '\n' | '\t') && is_hidden(character))?;
+    let rest = text[at..].find(|character| !matches!(character, '\n' | '\t') && is_unsafe(character))?;
     Some(at + rest)
 }
 
@@ -116,10 +116,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_hidden_character_is_found_at_any_position(before in "[ -~\n\t]{0,600}", after in "[\u{1b}\u{e9}\u{200b}a]{0,3}") {
+        fn the_first_unsafe_character_is_found_at_any_position(before in "[ -~\n\t]{0,600}", after in "[\u{1b}\u{e9}\u{200b}a]{0,3}") {
             let text = before + &after;
-            let is_shown = |character: char| matches!(character, '\n' | '\t') || !is_hidden(character);
-            prop_assert_eq!(first_hidden(&text), text.find(|character| !is_shown(character)));
+            let is_shown = |character: char| matches!(character, '\n' | '\t') || !is_unsafe(character);
+            prop_assert_eq!(first_unsafe(&text), text.find(|character| !is_shown(character)));
         }
 
         #[test]

@@ -13,7 +13,7 @@ use thalweg_proto::payload::{Payload as _, Slice};
 /// Bytes per write.
 const PIECE: u64 = 256 << 10;
 
-fn connection(offload: Offload) -> (Socket, Connection, Connection) {
+fn connected_pair(offload: Offload) -> (Socket, Connection, Connection) {
     let identity = |number| Identity::from_secret([number; 32]);
     let bind = |endpoint: EndpointConfig| {
         // Datagrams of common size, to get many of them.
@@ -22,8 +22,8 @@ fn connection(offload: Offload) -> (Socket, Connection, Connection) {
         Socket::bind(SocketConfig { offload, ..config }).unwrap()
     };
     let listen = Listen::new(Trust::Anyone, ["test"]);
-    let server = bind(EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) });
-    let client = bind(EndpointConfig::client(identity(1)));
+    let server = bind(EndpointConfig { listen: Some(listen), ..EndpointConfig::new(identity(2)) });
+    let client = bind(EndpointConfig::new(identity(1)));
     let connect = Connect {
         remote: server.local(),
         trust: Trust::only(identity(2).public()),
@@ -37,7 +37,7 @@ fn connection(offload: Offload) -> (Socket, Connection, Connection) {
 }
 
 /// Maximum number of buffers that sockets retain for unread data.
-const POOLED: u64 = 9000;
+const MAX_POOLED_BUFFERS: u64 = 9000;
 
 /// Counters since the start of the process.
 #[derive(Clone, Copy, Debug)]
@@ -47,13 +47,13 @@ struct ProcessCounters {
     packets: u64,
 }
 
-/// Transfers data, and returns the counts after each mark, in received bytes.
-fn allocation_counts(offload: Offload, marks: &[u64]) -> Vec<ProcessCounters> {
-    let (_socket, ours, theirs) = connection(offload);
-    let watch = ours.another();
+/// Transfers data, and returns the counts when so many bytes had arrived.
+fn allocation_counts(offload: Offload, snapshot_at_bytes: &[u64]) -> Vec<ProcessCounters> {
+    let (_socket, ours, theirs) = connected_pair(offload);
+    let watch = ours.another_handle();
     let (mut send, _keep) = ours.split();
     let (_keep_too, mut receive) = theirs.split();
-    let last = *marks.last().unwrap();
+    let last = *snapshot_at_bytes.last().unwrap();
     let writer = std::thread::spawn(move || {
         let piece = Slice::new(vec![7; PIECE as usize]);
         for _ in 0..last.div_ceil(PIECE) {
@@ -61,11 +61,11 @@ fn allocation_counts(offload: Offload, marks: &[u64]) -> Vec<ProcessCounters> {
         }
         send.finish().unwrap();
     });
-    let mut counted = Vec::with_capacity(marks.len());
+    let mut counted = Vec::with_capacity(snapshot_at_bytes.len());
     let (mut arrived, mut pieces) = (0, Vec::with_capacity(1 << 16));
     while receive.read_slices(&mut pieces).unwrap() > 0 {
         arrived += pieces.drain(..).map(|piece: Slice| u64::from(piece.len())).sum::<u64>();
-        if marks.get(counted.len()).is_some_and(|mark| arrived >= *mark) {
+        if snapshot_at_bytes.get(counted.len()).is_some_and(|mark| arrived >= *mark) {
             counted.push(ProcessCounters {
                 calls: CALLS.load(Ordering::Relaxed),
                 held: HELD_BYTES.load(Ordering::Relaxed),
@@ -92,7 +92,7 @@ fn a_million_packets_are_neither_allocated_for_nor_kept() {
         );
         assert!(packets as f64 > millions * 0.85e6, "{packets} packets");
         // Queues may still grow occasionally, and control frames are small vectors.
-        assert!(calls < packets / 500 + POOLED, "{calls} allocations for {packets} packets");
+        assert!(calls < packets / 500 + MAX_POOLED_BUFFERS, "{calls} allocations for {packets} packets");
         // The pools of a socket, which are bounded, may grow when the reader is slow.
         let kept = after.held - before.held;
         assert!(kept < 48 << 20, "{kept} B more after {packets} packets");

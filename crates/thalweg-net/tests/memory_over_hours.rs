@@ -255,7 +255,7 @@ impl World {
                 endpoint.session(handle).unwrap().consumed(now, u64::from(data.len()));
                 endpoint.schedule_poll(handle);
             }
-            EndpointEvent::Session(SessionEvent::Finished) if host > 0 => {
+            EndpointEvent::Session(SessionEvent::OwnStreamAcknowledged) if host > 0 => {
                 endpoint.abandon(now, handle, code::DONE, "");
             }
             EndpointEvent::Session(SessionEvent::Closed(_)) if host > 0 => {

@@ -51,7 +51,7 @@ fn a_million_packets_leave_nothing_behind() {
     };
     let (mut send, _returns) = client.connect(connect).unwrap().split();
     let connection = server.accept().unwrap();
-    let watch = connection.another();
+    let watch = connection.another_handle();
     let (_returns_too, mut receive) = connection.split();
     let is_enough = AtomicBool::new(false);
     let packets = || watch.stats().packets_received;

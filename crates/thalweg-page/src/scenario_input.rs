@@ -4,7 +4,7 @@ use crate::script_controller::Scheme;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 use thalweg_catalog::Registry;
-use thalweg_scenario::{BUILT_IN, Diagnostic, Files, LoadedScenario, Severity, load_text_beside};
+use thalweg_scenario::{BUILT_IN, BuiltInFiles, Diagnostic, LoadedScenario, Severity, load_text_beside};
 
 /// Memory of a run that fits a browser, in bytes: a WebAssembly module has 4 GiB, a phone's page about one.
 pub const MAX_MEMORY: u64 = 1 << 30;
@@ -90,7 +90,7 @@ pub fn page_registry(scheme: Option<&Scheme>) -> Arc<Registry> {
 }
 
 /// Returns the files that built-in scenarios refer to.
-fn builtin_files() -> Files {
+fn builtin_files() -> BuiltInFiles {
     static ALL: OnceLock<Vec<(&'static str, &'static str)>> = OnceLock::new();
     ALL.get_or_init(|| {
         let mut all: Vec<_> = BUILT_IN.iter().flat_map(|scenario| scenario.files.iter().copied()).collect();

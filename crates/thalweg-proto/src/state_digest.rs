@@ -11,7 +11,7 @@ use core::hash::{Hash, Hasher};
 /// state that determines behaviour, with times as spans relative to `now`. It excludes counters and configuration.
 pub trait Digest {
     /// Feeds `into` with the state at `now`.
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H);
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H);
 }
 
 /// Returns the time from `now` until `at`: zero for a time in the past, [`Duration::MAX`] for never.

@@ -372,7 +372,7 @@ impl DisciplineConfig for CakeConfig {
             marks_ecn: self.ecn,
             is_random: true,
             enqueues_when_link_idle: true,
-            serves_by_priority: false,
+            depends_on_priority: false,
             isolates_hosts: self.isolation.needs_hosts(),
         }
     }

@@ -16,7 +16,7 @@ pub struct CapacityTrace {
     /// Length of one period; above zero, and at least the time of the last opportunity.
     pub period: Duration,
     /// Bytes per opportunity (1500 in mahimahi), above zero.
-    pub bytes: u32,
+    pub bytes_per_opportunity: u32,
 }
 
 impl CapacityTrace {
@@ -28,7 +28,7 @@ impl CapacityTrace {
         if self.opportunities.is_empty() {
             return Err(CapacityError::Empty);
         }
-        if self.bytes == 0 {
+        if self.bytes_per_opportunity == 0 {
             return Err(CapacityError::NoBytes);
         }
         if self.period.is_zero() {
@@ -49,7 +49,10 @@ impl CapacityTrace {
 
     /// Returns the mean rate over one period, rounded down; the maximum for a period of zero, which a check refuses.
     pub fn mean_rate(&self) -> Rate {
-        Rate::from_transfer(Bytes::new(u64::from(self.bytes)) * self.opportunities.len() as u64, self.period)
+        Rate::from_transfer(
+            Bytes::new(u64::from(self.bytes_per_opportunity)) * self.opportunities.len() as u64,
+            self.period,
+        )
     }
 }
 
@@ -110,7 +113,7 @@ mod tests {
         CapacityTrace {
             opportunities: millis.iter().map(at).collect(),
             period: Duration::from_millis(period),
-            bytes,
+            bytes_per_opportunity: bytes,
         }
     }
 

@@ -216,7 +216,7 @@ impl DisciplineConfig for CoDelConfig {
             marks_ecn: self.ecn,
             is_random: false,
             enqueues_when_link_idle: true,
-            serves_by_priority: false,
+            depends_on_priority: false,
             isolates_hosts: false,
         }
     }

@@ -60,7 +60,7 @@ pub struct Traits {
     pub enqueues_when_link_idle: bool,
     /// The priority of a flow determines the service order. Otherwise priorities without a gate cause a warning; relays
     /// (`thalweg impair`) refuse disciplines with this property.
-    pub serves_by_priority: bool,
+    pub depends_on_priority: bool,
     /// Shares depend on the hosts of packets, which [`Discipline::set_hosts`] announces.
     pub isolates_hosts: bool,
 }
@@ -74,7 +74,7 @@ impl Traits {
         marks_ecn: true,
         is_random: true,
         enqueues_when_link_idle: true,
-        serves_by_priority: false,
+        depends_on_priority: false,
         isolates_hosts: false,
     };
 }

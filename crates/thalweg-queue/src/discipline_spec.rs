@@ -119,8 +119,8 @@ impl DisciplineSpec {
     }
 
     /// Returns true if the priority of a flow determines the service order.
-    pub const fn serves_by_priority(&self) -> bool {
-        self.traits.serves_by_priority
+    pub const fn depends_on_priority(&self) -> bool {
+        self.traits.depends_on_priority
     }
 
     /// Returns true if shares depend on the hosts of packets.

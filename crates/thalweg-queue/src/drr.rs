@@ -226,7 +226,7 @@ impl DisciplineConfig for DrrConfig {
             marks_ecn: false,
             is_random: self.buckets.is_some(),
             enqueues_when_link_idle: true,
-            serves_by_priority: self.weights.differ(),
+            depends_on_priority: self.weights.differ(),
             isolates_hosts: false,
         }
     }

@@ -235,7 +235,7 @@ impl DisciplineConfig for FairQueueingConfig {
             marks_ecn: self.mark_above.is_some(),
             is_random: false,
             enqueues_when_link_idle: true,
-            serves_by_priority: self.weights.differ(),
+            depends_on_priority: self.weights.differ(),
             isolates_hosts: false,
         }
     }

@@ -175,7 +175,7 @@ impl DisciplineConfig for FcfsConfig {
             marks_ecn: false,
             is_random: false,
             enqueues_when_link_idle: false,
-            serves_by_priority: false,
+            depends_on_priority: false,
             isolates_hosts: false,
         }
     }

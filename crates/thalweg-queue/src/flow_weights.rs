@@ -91,7 +91,7 @@ mod tests {
             [(Weights([4, 2, 9, 9, 9, 1]), [4.0, 2.0, 1.0]), (Weights::default(), [1.0; 3])]
         {
             for spec in specs(weights) {
-                assert_eq!(spec.serves_by_priority(), weights.differ(), "{spec:?}");
+                assert_eq!(spec.depends_on_priority(), weights.differ(), "{spec:?}");
                 for sizes in [[1500, 1500, 1500], [1500, 500, 64]] {
                     let bytes_served = bytes_sent(&spec, sizes);
                     let (sum, shares) =

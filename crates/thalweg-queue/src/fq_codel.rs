@@ -272,7 +272,7 @@ impl DisciplineConfig for FqCoDelConfig {
             marks_ecn: self.codel.ecn,
             is_random: true,
             enqueues_when_link_idle: true,
-            serves_by_priority: self.weights.differ(),
+            depends_on_priority: self.weights.differ(),
             isolates_hosts: false,
         }
     }

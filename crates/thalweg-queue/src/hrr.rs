@@ -347,7 +347,7 @@ impl DisciplineConfig for HrrConfig {
             marks_ecn: false,
             is_random: false,
             enqueues_when_link_idle: true,
-            serves_by_priority: self.levels > 1 || self.weights.differ(),
+            depends_on_priority: self.levels > 1 || self.weights.differ(),
             isolates_hosts: false,
         }
     }

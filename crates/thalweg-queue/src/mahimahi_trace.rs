@@ -44,8 +44,8 @@ impl CapacityTrace {
     /// fails.
     pub fn write(&self, writer: impl Write) -> Result<(), TraceWriteError> {
         self.check().map_err(TraceWriteError::Invalid)?;
-        if self.bytes != BYTES {
-            return Err(TraceWriteError::Bytes(self.bytes));
+        if self.bytes_per_opportunity != BYTES {
+            return Err(TraceWriteError::Bytes(self.bytes_per_opportunity));
         }
         if self.opportunities.last() != Some(&(Time::ZERO + self.period)) {
             return Err(TraceWriteError::Period(self.period));
@@ -90,7 +90,7 @@ fn read_trace(mut reader: impl BufRead, max_lines: usize) -> Result<CapacityTrac
     if last == 0 {
         return Err(TraceError::NoPeriod);
     }
-    Ok(CapacityTrace { opportunities, period: Duration::from_millis(last), bytes: BYTES })
+    Ok(CapacityTrace { opportunities, period: Duration::from_millis(last), bytes_per_opportunity: BYTES })
 }
 
 /// Parses a line as a number.
@@ -251,7 +251,7 @@ mod tests {
             let trace = CapacityTrace::parse(text).unwrap();
             let at = |ms| Time::ZERO + Duration::from_millis(ms);
             assert_eq!(trace.opportunities, [at(0), at(3), at(3), at(10)]);
-            assert_eq!((trace.period, trace.bytes), (Duration::from_millis(10), 1500));
+            assert_eq!((trace.period, trace.bytes_per_opportunity), (Duration::from_millis(10), 1500));
             assert_eq!(trace.check(), Ok(()));
         }
     }
@@ -334,7 +334,7 @@ mod tests {
             error
         };
         assert!(matches!(
-            refuse(CapacityTrace { bytes: 1400, ..good.clone() }),
+            refuse(CapacityTrace { bytes_per_opportunity: 1400, ..good.clone() }),
             TraceWriteError::Bytes(1400)
         ));
         let period = Duration::from_millis(3);

@@ -98,7 +98,7 @@ impl DisciplineConfig for RandomDropConfig {
             marks_ecn: false,
             is_random: true,
             enqueues_when_link_idle: false,
-            serves_by_priority: false,
+            depends_on_priority: false,
             isolates_hosts: false,
         }
     }

@@ -204,7 +204,7 @@ impl DisciplineConfig for SfqConfig {
             marks_ecn: false,
             is_random: true,
             enqueues_when_link_idle: true,
-            serves_by_priority: false,
+            depends_on_priority: false,
             isolates_hosts: false,
         }
     }

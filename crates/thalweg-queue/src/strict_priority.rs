@@ -122,7 +122,7 @@ impl DisciplineConfig for PriorityConfig {
             marks_ecn: false,
             is_random: false,
             enqueues_when_link_idle: false,
-            serves_by_priority: true,
+            depends_on_priority: true,
             isolates_hosts: false,
         }
     }

@@ -57,7 +57,7 @@ impl CapacityTrace {
             opportunities.push(Time::ZERO + Duration::from_millis(at));
         }
         opportunities.push(Time::ZERO + period);
-        Ok(Self { opportunities, period, bytes: BYTES as u32 })
+        Ok(Self { opportunities, period, bytes_per_opportunity: BYTES as u32 })
     }
 }
 

@@ -18,10 +18,10 @@ pub struct CapacityClock {
     trace: Arc<CapacityTrace>,
     /// Next unused opportunity: its repetition and its position in the trace.
     next: (u64, u64),
-    /// Bytes left of the opportunity at `last`.
+    /// Bytes left of the opportunity at `last_departure`.
     bytes_left: u64,
     /// Departure time of the last packet.
-    last: Time,
+    last_departure: Time,
 }
 
 impl CapacityClock {
@@ -31,7 +31,7 @@ impl CapacityClock {
     /// Returns the errors of [`CapacityTrace::check`].
     pub fn new(trace: Arc<CapacityTrace>) -> Result<Self, CapacityError> {
         trace.check()?;
-        let mut clock = Self { trace, next: (0, 0), bytes_left: 0, last: Time::ZERO };
+        let mut clock = Self { trace, next: (0, 0), bytes_left: 0, last_departure: Time::ZERO };
         clock.next = clock.first_after(Time::ZERO);
         Ok(clock)
     }
@@ -46,13 +46,13 @@ impl CapacityClock {
         self.time_of(self.first_after(after))
     }
 
-    /// Returns the departure time of the next packet, of `size` bytes and ready at `now`.
+    /// Books the capacity for the next packet, and returns its departure time; it is of `size` bytes and ready at `now`.
     ///
     /// Returned times never decrease. A packet that was ready before or at the previous departure was queued, and
     /// follows at once. Callers may therefore ask when the transmitter is free, or for a whole queue in advance. A
     /// packet of zero bytes departs with the next byte that could.
-    pub fn departure(&mut self, now: Time, size: u32) -> Time {
-        if now > self.last {
+    pub fn book_departure(&mut self, now: Time, size: u32) -> Time {
+        if now > self.last_departure {
             self.bytes_left = 0;
             if self.time_of(self.next) <= now {
                 self.next = self.first_after(now);
@@ -61,15 +61,15 @@ impl CapacityClock {
         let size = u64::from(size);
         if size <= self.bytes_left && self.bytes_left > 0 {
             self.bytes_left -= size;
-            return self.last;
+            return self.last_departure;
         }
         let missing = size - self.bytes_left;
-        let each = u64::from(self.trace.bytes);
+        let each = u64::from(self.trace.bytes_per_opportunity);
         let count = missing.div_ceil(each).max(1);
         self.bytes_left = count * each - missing;
-        self.last = self.time_of(self.advanced(count - 1));
+        self.last_departure = self.time_of(self.advanced(count - 1));
         self.next = self.advanced(count);
-        self.last
+        self.last_departure
     }
 
     /// Returns the first opportunity later than `after`.
@@ -116,7 +116,7 @@ mod tests {
         let trace = CapacityTrace {
             opportunities: millis.iter().map(|&at| ms(at)).collect(),
             period: Duration::from_millis(period),
-            bytes: 1500,
+            bytes_per_opportunity: 1500,
         };
         CapacityClock::new(Arc::new(trace)).unwrap()
     }
@@ -124,16 +124,16 @@ mod tests {
     #[test]
     fn only_packets_ready_before_an_opportunity_use_it() {
         // Ready at 0 and 4 ms: the opportunities at 0 and 4 ms have passed.
-        assert_eq!(clock(&[0, 4, 9], 9).departure(ms(0), 1500), ms(4));
-        assert_eq!(clock(&[0, 4, 9], 9).departure(ms(4), 1500), ms(9));
-        assert_eq!(clock(&[0, 4, 9], 9).departure(ms(3), 1500), ms(4));
+        assert_eq!(clock(&[0, 4, 9], 9).book_departure(ms(0), 1500), ms(4));
+        assert_eq!(clock(&[0, 4, 9], 9).book_departure(ms(4), 1500), ms(9));
+        assert_eq!(clock(&[0, 4, 9], 9).book_departure(ms(3), 1500), ms(4));
     }
 
     #[test]
     fn small_packets_that_wait_share_an_opportunity() {
         // Three of 500 bytes fill the first one exactly; the fourth needs the second.
         let mut clock = clock(&[5, 8], 8);
-        let departures: Vec<Time> = (0..4).map(|_| clock.departure(ms(1), 500)).collect();
+        let departures: Vec<Time> = (0..4).map(|_| clock.book_departure(ms(1), 500)).collect();
         assert_eq!(departures, [ms(5), ms(5), ms(5), ms(8)]);
     }
 
@@ -141,26 +141,26 @@ mod tests {
     fn unused_capacity_is_lost_when_nothing_waits() {
         // 1000 bytes are left at 5 ms; the packet ready at 6 ms cannot use them, and needs two more opportunities.
         let mut clock = clock(&[5, 8, 10, 20], 20);
-        assert_eq!(clock.departure(ms(1), 500), ms(5));
-        assert_eq!(clock.departure(ms(6), 1600), ms(10));
-        assert_eq!(clock.departure(ms(10), 1400), ms(10));
-        assert_eq!(clock.departure(ms(10), 1), ms(20));
+        assert_eq!(clock.book_departure(ms(1), 500), ms(5));
+        assert_eq!(clock.book_departure(ms(6), 1600), ms(10));
+        assert_eq!(clock.book_departure(ms(10), 1400), ms(10));
+        assert_eq!(clock.book_departure(ms(10), 1), ms(20));
     }
 
     #[test]
     fn a_large_packet_takes_several_opportunities() {
         // 4000 bytes take three opportunities; the next packet uses the 500 bytes left of the last one.
         let mut clock = clock(&[1, 2, 7], 7);
-        assert_eq!(clock.departure(ms(0), 4000), ms(7));
-        assert_eq!(clock.departure(ms(0), 500), ms(7));
-        assert_eq!(clock.departure(ms(0), 1), ms(8));
+        assert_eq!(clock.book_departure(ms(0), 4000), ms(7));
+        assert_eq!(clock.book_departure(ms(0), 500), ms(7));
+        assert_eq!(clock.book_departure(ms(0), 1), ms(8));
     }
 
     #[test]
     fn opportunities_at_the_same_time_are_all_used() {
         // Three lines of 4 ms allow 4500 bytes at that moment.
         let mut clock = clock(&[4, 4, 4, 6], 6);
-        let departures: Vec<Time> = (0..4).map(|_| clock.departure(ms(0), 1500)).collect();
+        let departures: Vec<Time> = (0..4).map(|_| clock.book_departure(ms(0), 1500)).collect();
         assert_eq!(departures, [ms(4), ms(4), ms(4), ms(6)]);
     }
 
@@ -178,7 +178,7 @@ mod tests {
     fn an_opportunity_at_zero_joins_the_one_at_the_end() {
         // At 10 ms there are two: the last of one repetition and the first of the next.
         let mut clock = clock(&[0, 10], 10);
-        let departures: Vec<Time> = (0..3).map(|_| clock.departure(ms(9), 1500)).collect();
+        let departures: Vec<Time> = (0..3).map(|_| clock.book_departure(ms(9), 1500)).collect();
         assert_eq!(departures, [ms(10), ms(10), ms(20)]);
     }
 
@@ -186,20 +186,21 @@ mod tests {
     fn a_period_may_end_after_its_last_opportunity() {
         // Opportunities at 1, 11, 21: a packet of two opportunities spans two periods.
         let mut clock = clock(&[1], 10);
-        assert_eq!(clock.departure(ms(2), 3000), ms(21));
+        assert_eq!(clock.book_departure(ms(2), 3000), ms(21));
     }
 
     #[test]
     fn large_packets_take_constant_time_and_times_saturate() {
         // 4 GB at a byte per day: times beyond 213 days saturate, and nothing overflows.
         let day = Duration::from_secs(86_400);
-        let trace = CapacityTrace { opportunities: vec![Time::ZERO + day], period: day, bytes: 1 };
+        let trace =
+            CapacityTrace { opportunities: vec![Time::ZERO + day], period: day, bytes_per_opportunity: 1 };
         let mut clock = CapacityClock::new(Arc::new(trace)).unwrap();
-        assert_eq!(clock.departure(ms(0), 2), Time::ZERO + day * 2);
+        assert_eq!(clock.book_departure(ms(0), 2), Time::ZERO + day * 2);
         for _ in 0..100 {
-            assert_eq!(clock.departure(ms(0), u32::MAX), Time::MAX);
+            assert_eq!(clock.book_departure(ms(0), u32::MAX), Time::MAX);
         }
-        assert_eq!(clock.departure(Time::MAX, u32::MAX), Time::MAX);
+        assert_eq!(clock.book_departure(Time::MAX, u32::MAX), Time::MAX);
         assert_eq!(clock.next_opportunity(Time::MAX), Time::MAX);
     }
 
@@ -207,15 +208,19 @@ mod tests {
     fn a_packet_without_bytes_leaves_with_the_next_byte() {
         // It waits for an opportunity without using it, and follows at once if bytes are left.
         let mut clock = clock(&[5], 5);
-        assert_eq!(clock.departure(ms(1), 0), ms(5));
-        assert_eq!(clock.departure(ms(1), 1500), ms(5));
-        assert_eq!(clock.departure(ms(1), 0), ms(10));
+        assert_eq!(clock.book_departure(ms(1), 0), ms(5));
+        assert_eq!(clock.book_departure(ms(1), 1500), ms(5));
+        assert_eq!(clock.book_departure(ms(1), 0), ms(10));
     }
 
     #[test]
     fn a_bad_trace_is_refused() {
         // An empty trace is invalid.
-        let trace = CapacityTrace { opportunities: vec![], period: Duration::from_millis(1), bytes: 1500 };
+        let trace = CapacityTrace {
+            opportunities: vec![],
+            period: Duration::from_millis(1),
+            bytes_per_opportunity: 1500,
+        };
         assert_eq!(CapacityClock::new(Arc::new(trace)).unwrap_err(), CapacityError::Empty);
     }
 }

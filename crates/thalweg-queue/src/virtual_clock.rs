@@ -180,7 +180,7 @@ impl DisciplineConfig for VirtualClockConfig {
             marks_ecn: false,
             is_random: false,
             enqueues_when_link_idle: true,
-            serves_by_priority: self.weights.differ(),
+            depends_on_priority: self.weights.differ(),
             isolates_hosts: false,
         }
     }

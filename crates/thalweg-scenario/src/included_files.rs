@@ -2,7 +2,7 @@
 
 use super::diagnostic::Report;
 use super::parsed_tree::{self, Table, Value, ValueKind};
-use super::source_text::{Files, ReadError, Reader, Source, Span};
+use super::source_text::{BuiltInFiles, ReadError, Reader, Source, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -32,12 +32,16 @@ impl Default for Loader {
 
 impl Loader {
     /// Creates a loader with built-in files.
-    pub fn with(built_in: Files) -> Self {
-        Self { directories: Vec::new(), files: 0, reader: Reader::new(MAX_TOML_BYTES).with(built_in) }
+    pub fn with(built_in: BuiltInFiles) -> Self {
+        Self {
+            directories: Vec::new(),
+            files: 0,
+            reader: Reader::new(MAX_TOML_BYTES).with_built_in(built_in),
+        }
     }
 
     /// Returns the built-in files.
-    pub const fn built_in(&self) -> Files {
+    pub const fn built_in(&self) -> BuiltInFiles {
         self.reader.built_in()
     }
 
@@ -64,7 +68,7 @@ impl Loader {
     ///
     /// [`ReadError`]; earlier files count against the same limit.
     pub fn text(&mut self, path: &Path) -> Result<String, ReadError> {
-        self.reader.text(path)
+        self.reader.read_text(path)
     }
 
     /// Registers a source with `directory` as the base of its relative file names.
@@ -91,7 +95,7 @@ impl Loader {
             }
             return Table::default();
         }
-        match self.reader.text(path) {
+        match self.reader.read_text(path) {
             Ok(text) => {
                 let id = self.add(Source::new(name, text), &directory, report);
                 // Identify files by their canonical path.

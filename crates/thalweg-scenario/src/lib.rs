@@ -49,7 +49,7 @@ pub use named_paths::{PATHS, PathDescription, known_path};
 pub use path_properties::{GroupPath, Paths, packet_sizes, unloaded_rtt};
 pub use scenario_writer::expand_scenario;
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
-pub use source_text::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
+pub use source_text::{BuiltInFiles, MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use speedup_estimate::describe_speedup;
 pub use sweep::{
     DrawnPoints, List, ListedKey, MAX_REPS, PlacedText, Range, SamplingMethod, SweepFile, Values, Varied,
@@ -317,7 +317,7 @@ pub fn load_text_with_override(
 pub fn load_text_beside(
     name: &str,
     text: &str,
-    files: Files,
+    files: BuiltInFiles,
     sets: &[String],
     registry: &Arc<Registry>,
 ) -> Result<LoadedScenario, Vec<Diagnostic>> {
@@ -330,7 +330,11 @@ pub fn load_text_beside(
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_built_in(name: &str, files: Files, sets: &[String]) -> Result<LoadedScenario, Vec<Diagnostic>> {
+pub fn load_built_in(
+    name: &str,
+    files: BuiltInFiles,
+    sets: &[String],
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     load_built_in_with_override(name, files, sets, None, &Arc::default())
 }
 
@@ -340,7 +344,7 @@ pub fn load_built_in(name: &str, files: Files, sets: &[String]) -> Result<Loaded
 /// As [`load_with_override`].
 pub fn load_built_in_with_override(
     name: &str,
-    files: Files,
+    files: BuiltInFiles,
     sets: &[String],
     scheme_override: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,

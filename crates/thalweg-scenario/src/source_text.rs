@@ -13,7 +13,7 @@ pub struct Source {
     name: String,
     text: String,
     /// The byte offset of each line.
-    lines: Vec<u32>,
+    line_starts: Vec<u32>,
     is_argument: bool,
 }
 
@@ -30,9 +30,9 @@ impl Source {
     /// Creates a text with its name in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
-        let mut lines = vec![0];
-        lines.extend(text.match_indices('\n').map(|(at, _)| u32::try_from(at + 1).unwrap_or(u32::MAX)));
-        Self { name: name.into(), text, lines, is_argument: false }
+        let mut line_starts = vec![0];
+        line_starts.extend(text.match_indices('\n').map(|(at, _)| u32::try_from(at + 1).unwrap_or(u32::MAX)));
+        Self { name: name.into(), text, line_starts, is_argument: false }
     }
 
     /// Creates a command-line argument, whose lines are not counted.
@@ -58,8 +58,8 @@ impl Source {
     /// Returns the line and column of a byte.
     pub fn position(&self, byte: usize) -> Position {
         let byte = byte.min(self.text.len());
-        let line = self.lines.partition_point(|&start| start as usize <= byte);
-        let start = self.lines[line - 1] as usize;
+        let line = self.line_starts.partition_point(|&start| start as usize <= byte);
+        let start = self.line_starts[line - 1] as usize;
         let before = self.text.get(start..byte).map_or(0, |before| before.chars().count());
         Position { line, column: before + 1 }
     }
@@ -71,7 +71,7 @@ impl Source {
 
     /// Returns the byte range of a line by its number from 1, without its line ending.
     pub fn line_range(&self, line: usize) -> Range<usize> {
-        let start = line.checked_sub(1).and_then(|index| self.lines.get(index));
+        let start = line.checked_sub(1).and_then(|index| self.line_starts.get(index));
         let start = start.map_or(self.text.len(), |&start| start as usize);
         let length = self.text[start..].lines().next().map_or(0, str::len);
         start..start + length
@@ -90,8 +90,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of a default, which appears in no file.
-    pub const DEFAULT: Self = Self { source: u32::MAX, start: 0, end: 0 };
+    /// The span of a value that no file has: a default.
+    pub const OF_DEFAULT_VALUE: Self = Self { source: u32::MAX, start: 0, end: 0 };
 
     /// Returns the span of the bytes `start..end` in source `source`.
     pub fn new(source: u32, range: Range<usize>) -> Self {
@@ -140,7 +140,7 @@ pub enum ReadError {
         at: usize,
     },
     /// A Parquet file that is not a list: what is wrong, and what is expected.
-    NoList(String),
+    BadParquet(String),
 }
 
 impl ReadError {
@@ -152,7 +152,7 @@ impl ReadError {
     /// Returns what to do about a list that cannot be read.
     pub const fn help(&self) -> &'static str {
         match self {
-            Self::NoList(_) => "CSV is read too: `pandas.read_parquet(FILE).to_csv(OTHER, index=False)`",
+            Self::BadParquet(_) => "CSV is read too: `pandas.read_parquet(FILE).to_csv(OTHER, index=False)`",
             _ => "file names are relative to the file that names them",
         }
     }
@@ -169,7 +169,7 @@ impl std::fmt::Display for ReadError {
                 write!(f, "with the files before it, it is more than {} MiB", limit >> 20)
             }
             Self::NotText { at } => write!(f, "it is not text: byte {at} is not UTF-8"),
-            Self::NoList(fault) => write!(f, "{fault}"),
+            Self::BadParquet(fault) => write!(f, "{fault}"),
         }
     }
 }
@@ -194,11 +194,11 @@ pub struct Reader {
     limit: u64,
     bytes_left: u64,
     /// Built-in files, which take precedence over those on disk.
-    built_in: Files,
+    built_in: BuiltInFiles,
 }
 
 /// Names and contents of built-in files.
-pub type Files = &'static [(&'static str, &'static str)];
+pub type BuiltInFiles = &'static [(&'static str, &'static str)];
 
 impl Default for Reader {
     fn default() -> Self {
@@ -213,12 +213,12 @@ impl Reader {
     }
 
     /// Returns the reader with these built-in files, which do not count against the limit.
-    pub const fn with(self, built_in: Files) -> Self {
+    pub const fn with_built_in(self, built_in: BuiltInFiles) -> Self {
         Self { built_in, ..self }
     }
 
     /// Returns the built-in files.
-    pub const fn built_in(&self) -> Files {
+    pub const fn built_in(&self) -> BuiltInFiles {
         self.built_in
     }
 
@@ -227,20 +227,20 @@ impl Reader {
     /// # Errors
     ///
     /// [`ReadError`]; earlier files still count against the limit.
-    pub fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, ReadError> {
+    pub fn read_bytes(&mut self, path: &Path) -> Result<Vec<u8>, ReadError> {
         let file = File::open(path).map_err(ReadError::Io)?;
         if file.metadata().is_ok_and(|data| data.len() > self.bytes_left) {
             return Err(self.too_large());
         }
-        self.all_of(file)
+        self.read_all(file)
     }
 
     /// Reads an open source to its end.
     ///
     /// # Errors
     ///
-    /// As [`Self::bytes`].
-    pub fn all_of(&mut self, source: impl Read) -> Result<Vec<u8>, ReadError> {
+    /// As [`Self::read_bytes`].
+    pub fn read_all(&mut self, source: impl Read) -> Result<Vec<u8>, ReadError> {
         let mut bytes = Vec::new();
         source.take(self.bytes_left + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
         match self.bytes_left.checked_sub(bytes.len() as u64) {
@@ -258,15 +258,15 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// As [`Self::bytes`].
-    pub fn text(&mut self, path: &Path) -> Result<String, ReadError> {
+    /// As [`Self::read_bytes`].
+    pub fn read_text(&mut self, path: &Path) -> Result<String, ReadError> {
         if let Some((_, text)) = self.built_in.iter().find(|(name, _)| Path::new(name) == path) {
             return Ok((*text).to_owned());
         }
-        let bytes = self.bytes(path)?;
+        let bytes = self.read_bytes(path)?;
         if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet")) {
             return parquet::to_csv(&bytes, list_columns::is_known, MAX_READ as usize)
-                .map_err(ReadError::NoList);
+                .map_err(ReadError::BadParquet);
         }
         String::from_utf8(bytes).map_err(|error| ReadError::NotText { at: error.utf8_error().valid_up_to() })
     }
@@ -278,7 +278,7 @@ impl Reader {
 ///
 /// [`ReadError`]
 pub fn read_text(path: &Path) -> Result<String, ReadError> {
-    Reader::default().text(path)
+    Reader::default().read_text(path)
 }
 
 #[cfg(test)]
@@ -304,13 +304,13 @@ mod tests {
         std::fs::write(&small, "12345678").unwrap();
         std::fs::write(&broken, b"ab\xff").unwrap();
         let mut reader = Reader::new(20);
-        assert_eq!(reader.text(&small).unwrap(), "12345678");
-        assert!(matches!(reader.text(&broken), Err(ReadError::NotText { at: 2 })));
-        assert_eq!(reader.bytes(&small).unwrap().len(), 8);
-        assert!(matches!(reader.bytes(&small), Err(ReadError::TooLarge { limit: 20, is_shared: true })));
-        let endless = Reader::new(20).bytes(Path::new("/dev/zero"));
+        assert_eq!(reader.read_text(&small).unwrap(), "12345678");
+        assert!(matches!(reader.read_text(&broken), Err(ReadError::NotText { at: 2 })));
+        assert_eq!(reader.read_bytes(&small).unwrap().len(), 8);
+        assert!(matches!(reader.read_bytes(&small), Err(ReadError::TooLarge { limit: 20, is_shared: true })));
+        let endless = Reader::new(20).read_bytes(Path::new("/dev/zero"));
         assert!(matches!(endless, Err(ReadError::TooLarge { limit: 20, is_shared: false })));
-        assert!(reader.bytes(&folder.join("none")).unwrap_err().is_missing());
+        assert!(reader.read_bytes(&folder.join("none")).unwrap_err().is_missing());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -148,7 +148,7 @@ pub fn decode_default<T: Decode>(text: &str) -> Option<Spanned<T>> {
     let source = report.add_source(super::source_text::Source::new("default", text));
     let value = super::parsed_tree::parse_value(source, &mut report)?;
     let decoded = T::decode(&value, &mut report);
-    decoded.map(|value| Spanned { value, span: Span::DEFAULT })
+    decoded.map(|value| Spanned { value, span: Span::OF_DEFAULT_VALUE })
 }
 
 /// Returns the table of a value; reports an error if it is not a table.

@@ -11,7 +11,7 @@ pub struct Middlebox {
     /// Interval at which the NAT rebinds UDP ports.
     pub nat_rebind: Option<Duration>,
     /// Time for which UDP passes between two ports, from their first packet on.
-    pub udp_for: Option<Duration>,
+    pub udp_allowed_for: Option<Duration>,
 }
 
 /// NAT types (RFC 3489, section 5).

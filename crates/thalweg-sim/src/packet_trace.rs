@@ -91,9 +91,9 @@ pub trait Tracer: Any {
     fn is_enabled(&self) -> bool {
         true
     }
-    /// Returns false if records of a step at a link (`u32::MAX` for endpoints) are not needed. A run on several
+    /// Returns false if records of a step at a link direction (`u32::MAX` for endpoints) are not needed. A run on several
     /// threads, which must order records, calls it once, when built, and may omit such records.
-    fn needs(&self, _step: Step, _link: u32) -> bool {
+    fn needs(&self, _step: Step, _link_direction: u32) -> bool {
         true
     }
     /// Takes one record.
@@ -112,7 +112,7 @@ impl Tracer for NoTrace {
     fn is_enabled(&self) -> bool {
         false
     }
-    fn needs(&self, _step: Step, _link: u32) -> bool {
+    fn needs(&self, _step: Step, _link_direction: u32) -> bool {
         false
     }
     fn record(&mut self, _record: &Record<'_>) {}
@@ -122,8 +122,8 @@ impl<A: Tracer, B: Tracer> Tracer for (A, B) {
     fn is_enabled(&self) -> bool {
         self.0.is_enabled() || self.1.is_enabled()
     }
-    fn needs(&self, step: Step, link: u32) -> bool {
-        self.0.needs(step, link) || self.1.needs(step, link)
+    fn needs(&self, step: Step, link_direction: u32) -> bool {
+        self.0.needs(step, link_direction) || self.1.needs(step, link_direction)
     }
     fn record(&mut self, record: &Record<'_>) {
         self.0.record(record);
@@ -143,8 +143,8 @@ impl<T: Tracer> Tracer for Option<T> {
     fn is_enabled(&self) -> bool {
         self.as_ref().is_some_and(T::is_enabled)
     }
-    fn needs(&self, step: Step, link: u32) -> bool {
-        self.as_ref().is_some_and(|tracer| tracer.needs(step, link))
+    fn needs(&self, step: Step, link_direction: u32) -> bool {
+        self.as_ref().is_some_and(|tracer| tracer.needs(step, link_direction))
     }
     fn record(&mut self, record: &Record<'_>) {
         if let Some(tracer) = self {

@@ -151,7 +151,7 @@ impl Store {
     }
 
     fn bytes(&self, name: &str) -> Option<Vec<u8>> {
-        Reader::new(MAX_RESULTS).bytes(&self.run_path(name)).ok()
+        Reader::new(MAX_RESULTS).read_bytes(&self.run_path(name)).ok()
     }
 
     /// Returns the run with this name; none if it is missing, or truncated by a system crash.

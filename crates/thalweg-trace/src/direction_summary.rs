@@ -17,7 +17,7 @@ pub struct Summary {
     /// Delivered payload by the duration, if known.
     pub goodput: Option<Rate>,
     /// Share of retransmitted bytes in the payload sent; `None` if only delivered data is known.
-    pub retransmitted: Option<f64>,
+    pub retransmitted_share: Option<f64>,
     /// Packets that the sender took for lost; `None` if only delivered data is known.
     pub lost: Option<u64>,
     /// Unnecessary retransmissions.
@@ -85,7 +85,8 @@ impl Summary {
             sent_bytes: knows_sent_data.then_some(counts.bytes),
             packets: knows_sent_data.then_some(packets),
             goodput: delivered.map(|bytes| average_rate(bytes, duration)),
-            retransmitted: knows_sent_data.then(|| counts.again_bytes as f64 / counts.payload.max(1) as f64),
+            retransmitted_share: knows_sent_data
+                .then(|| counts.retransmitted_bytes as f64 / counts.payload.max(1) as f64),
             lost: knows_sent_data.then_some(counts.lost),
             spurious: counts.spurious,
             timeouts: data.timeouts.len(),
@@ -120,8 +121,8 @@ mod tests {
             position: 0,
             size: 1028,
             length: 1000,
-            acked: Time::MAX,
-            lost: Time::MAX,
+            acked_at: Time::MAX,
+            lost_at: Time::MAX,
             flags: 0,
         };
         let mut connection = Connection::default();

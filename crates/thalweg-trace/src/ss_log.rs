@@ -265,9 +265,9 @@ impl LoggedConnection {
         own.counts.payload = last.sent.saturating_sub(first.sent);
         own.counts.bytes = own.counts.payload;
         own.counts.packets = last.segments.saturating_sub(first.segments);
-        own.counts.again = last.retransmissions.saturating_sub(first.retransmissions);
-        own.counts.lost = own.counts.again.max(last.lost);
-        own.counts.again_bytes = last.again.saturating_sub(first.again);
+        own.counts.retransmitted = last.retransmissions.saturating_sub(first.retransmissions);
+        own.counts.lost = own.counts.retransmitted.max(last.lost);
+        own.counts.retransmitted_bytes = last.again.saturating_sub(first.again);
         own.counts.duplicate_reports = last.duplicates.saturating_sub(first.duplicates);
         own.counts.spurious = own.counts.duplicate_reports;
         peer.counts.delivered = last.received.saturating_sub(first.received);
@@ -355,7 +355,10 @@ mod tests {
         assert_eq!(points(Metric::PacingRate), [4.5e6, 1e9]);
         assert_eq!(points(Metric::DeliveryRate), [9e5]);
         let counts = direction.counts;
-        assert_eq!((counts.delivered, counts.again, counts.again_bytes, counts.spurious), (5000, 2, 2000, 1));
+        assert_eq!(
+            (counts.delivered, counts.retransmitted, counts.retransmitted_bytes, counts.spurious),
+            (5000, 2, 2000, 1)
+        );
         assert_eq!(direction.limits.len(), 1);
         assert_eq!((direction.limits[0].2, direction.timeouts.len()), (Limit::Receiver, 1));
         assert!((connection.duration().as_secs_f64() - 0.1).abs() < 1e-6);

@@ -367,10 +367,10 @@ impl LoggedConnection {
         // Without the number of retransmissions, what was sent is not known.
         if let Some([first, last]) = retransmissions {
             let again = last.saturating_sub(first);
-            direction.counts.again = again;
+            direction.counts.retransmitted = again;
             direction.counts.lost = again;
             let bytes = again.saturating_mul(segment.unwrap_or(SEGMENT).into());
-            direction.counts.again_bytes = bytes;
+            direction.counts.retransmitted_bytes = bytes;
             direction.counts.payload = delivered.saturating_add(bytes);
             direction.counts.bytes = direction.counts.payload;
             direction.counts.packets =
@@ -435,7 +435,7 @@ mod tests {
         assert_eq!(values(Metric::SmoothedRtt), [0.0405, 0.041, 0.052]);
         let acks: Vec<(u64, u64)> = direction.acks.iter().map(|ack| (ack.position, ack.edge)).collect();
         assert_eq!(acks, [(0, 65_536), (2000, 67_536), (4705, 70_241)]);
-        assert_eq!((direction.counts.delivered, direction.counts.again), (4705, 2));
+        assert_eq!((direction.counts.delivered, direction.counts.retransmitted), (4705, 2));
         assert!(connection.notes.is_empty());
     }
 

@@ -162,9 +162,9 @@ pub struct Packet {
     /// Payload, in bytes.
     pub length: u32,
     /// Time of its acknowledgement; [`Time::MAX`] if there was none.
-    pub acked: Time,
+    pub acked_at: Time,
     /// Time of the sender's decision that it was lost; [`Time::MAX`] if there was none.
-    pub lost: Time,
+    pub lost_at: Time,
     /// Properties: a sum of the constants below.
     pub flags: u8,
 }
@@ -190,12 +190,12 @@ impl Packet {
 
     /// Returns true if an acknowledgement covered it.
     pub fn is_acked(&self) -> bool {
-        self.acked != Time::MAX
+        self.acked_at != Time::MAX
     }
 
     /// Returns true if the sender took it for lost.
     pub fn is_lost(&self) -> bool {
-        self.lost != Time::MAX
+        self.lost_at != Time::MAX
     }
 
     /// Returns true if the path lost it: the sender took it for lost, and its retransmission was not spurious.
@@ -312,9 +312,9 @@ pub struct Counts {
     /// Payload bytes, retransmissions included.
     pub payload: u64,
     /// Payload bytes of retransmissions.
-    pub again_bytes: u64,
+    pub retransmitted_bytes: u64,
     /// Packets with retransmitted data.
-    pub again: u64,
+    pub retransmitted: u64,
     /// Retransmissions that were not necessary.
     pub spurious: u64,
     /// Packets that the sender took for lost.
@@ -372,7 +372,7 @@ impl Direction {
         // Packets are in the order of time, and so nearly are their ends: sorting these is quick, and merging both keeps no list of
         // all changes.
         let ends = self.packets.iter().filter_map(|packet| {
-            let until = packet.acked.min(packet.lost);
+            let until = packet.acked_at.min(packet.lost_at);
             (until != Time::MAX).then(|| (until.max(packet.time), i64::from(packet.length)))
         });
         let mut ends: Vec<(Time, i64)> = ends.collect();

@@ -205,14 +205,14 @@ struct Tracers {
 }
 
 impl Tracer for Tracers {
-    fn needs(&self, step: Step, link: u32) -> bool {
+    fn needs(&self, step: Step, link_direction: u32) -> bool {
         // The other tracers need most steps.
         let has_others = self.qlog.is_some()
             || self.meter.is_some()
             || self.verifier.is_some()
             || self.sequence.is_some()
             || self.recorder.is_some();
-        has_others || self.capture.needs(step, link)
+        has_others || self.capture.needs(step, link_direction)
     }
 
     fn record(&mut self, record: &Record<'_>) {

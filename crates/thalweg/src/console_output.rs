@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_catalog::{Registry, TextError};
 use thalweg_net::flow::SchemeError;
 use thalweg_net::keyring::KeyringError;
-use thalweg_net::transfer::first_hidden;
+use thalweg_net::transfer::first_unsafe;
 use thalweg_report::output::{COLUMNS, FolderError, PngError, Style};
 use thalweg_report::results::Document;
 use thalweg_scenario::{Diagnostic, Severity};
@@ -309,12 +309,12 @@ pub fn one_line(text: &str) -> String {
 /// Escapes terminal control in `text` from files or peers: control and format characters become JSON escapes
 /// (`\u001b`), which keeps JSON documents equivalent. Line ends, tabs and the codes of `style` remain.
 pub fn escape_terminal_control(text: &str, style: Style) -> Cow<'_, str> {
-    if first_hidden(text).is_none() {
+    if first_unsafe(text).is_none() {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     let mut rest = text;
-    while let Some(at) = first_hidden(rest) {
+    while let Some(at) = first_unsafe(rest) {
         let (before, from) = rest.split_at(at);
         shown.push_str(before);
         if let Some(code) = style.codes().iter().find(|code| from.starts_with(**code)) {
@@ -478,7 +478,7 @@ impl fmt::Display for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_net::transfer::is_hidden;
+    use thalweg_net::transfer::is_unsafe;
 
     const COLOURS: Style = Style { colour: true, ..Style::PLAIN };
 
@@ -509,7 +509,7 @@ mod tests {
         for byte in text.bytes() {
             to.write_all(&[byte]).unwrap();
         }
-        assert!(!String::from_utf8(out.clone()).unwrap().contains(is_hidden));
+        assert!(!String::from_utf8(out.clone()).unwrap().contains(is_unsafe));
         assert_eq!(serde_json::from_slice::<serde_json::Value>(&out).unwrap(), value);
     }
 }

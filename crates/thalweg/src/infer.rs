@@ -3,7 +3,7 @@
 use crate::console_output::{CommandResult, Console, Error};
 use crate::doctor::host_model_of_this_host;
 use crate::value_parsers::integer_parser;
-use crate::view::{key_log, read_trace};
+use crate::view::{read_key_log, read_trace};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs;
@@ -78,7 +78,7 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> CommandResult {
         })?;
     }
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
-    let trace = read_trace(file, &key_log(arguments.keys.as_deref())?)?;
+    let trace = read_trace(file, &read_key_log(arguments.keys.as_deref())?)?;
     trace.notes.iter().for_each(|note| console.inform(&format!("note: {note}")));
     let (mut recording, from, _) =
         Recording::of_trace(&trace, *connection).map_err(|error| unusable(&error))?;

@@ -169,7 +169,7 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
 /// Reads the series of a folder.
 pub fn stored_series(folder: &Path, console: &Console) -> Result<AllSeries, Error> {
     let path = folder.join("series.csv");
-    Ok(match Reader::new(MAX_RESULTS).text(&path) {
+    Ok(match Reader::new(MAX_RESULTS).read_text(&path) {
         Ok(text) => AllSeries::from_csv(&text)
             .map_err(|error| Error::Usage(format!("`{}`: {error}", path.display())))?,
         Err(error) if error.is_missing() => {
@@ -196,7 +196,7 @@ pub fn read_results_part(label: String, folder: &Path, console: &Console) -> Res
     let mut series = stored_series(folder, console)?;
     let read = |name: &str| {
         let path = folder.join(name);
-        match Reader::new(MAX_RESULTS).text(&path) {
+        match Reader::new(MAX_RESULTS).read_text(&path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(Error::Failed(format!("cannot read `{}`: {error}", path.display()))),

@@ -68,7 +68,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> CommandResult
 pub fn agent_groups(spec: &Spec) -> Vec<usize> {
     let is_agent = |group: usize| {
         let mut values = AGENT.empty_values(thalweg_catalog::Environment::Simulated);
-        (AGENT.write)(&spec.groups[group].transport.endpoint_configs, &mut values)
+        (AGENT.write_values)(&spec.groups[group].transport.endpoint_configs, &mut values)
     };
     (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
 }

@@ -14,7 +14,8 @@ use thalweg_report::output::{Align, Stored, Table, format_count, format_rate, is
 use thalweg_report::report::{NamedTrace, trace_of_results, trace_page};
 use thalweg_scenario::Reader;
 use thalweg_trace::{
-    Connection, EXPECTED_FORMATS, KeyLog, Limits, RttSummary, Summary, Trace, find_all, read_with_keys,
+    Connection, EXPECTED_FORMATS, Finding, KeyLog, Limits, RttSummary, Summary, Trace, find_all,
+    read_with_keys,
 };
 
 /// `thalweg view`.
@@ -61,10 +62,10 @@ pub fn read_trace(path: &Path, keys: &KeyLog) -> Result<Trace, Error> {
 }
 
 /// Reads a key log; without a file there are no secrets.
-pub fn key_log(path: Option<&Path>) -> Result<KeyLog, Error> {
+pub fn read_key_log(path: Option<&Path>) -> Result<KeyLog, Error> {
     let mut keys = KeyLog::default();
     let Some(path) = path else { return Ok(keys) };
-    let text = Reader::new(MAX_KEY_LOG).text(path);
+    let text = Reader::new(MAX_KEY_LOG).read_text(path);
     let text = text.map_err(|error| Error::argument("keys", format!("{}: {error}", path.display())))?;
     if keys.add(&text) == 0 {
         return Err(Error::argument(
@@ -82,7 +83,11 @@ pub fn key_log(path: Option<&Path>) -> Result<KeyLog, Error> {
 const MAX_KEY_LOG: u64 = 64 << 20;
 
 /// Reads a results folder: its captures and logs if it has any, or else its series.
-fn read_results(folder: &Path, keys: &KeyLog, console: &Console) -> Result<Vec<(String, Trace)>, Error> {
+fn read_result_traces(
+    folder: &Path,
+    keys: &KeyLog,
+    console: &Console,
+) -> Result<Vec<(String, Trace)>, Error> {
     let stored = Stored::open(folder)?;
     let cannot = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", folder.display()));
     let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -121,11 +126,11 @@ pub fn view(arguments: &ViewArguments, console: &Console) -> CommandResult {
     let first = arguments.files.first().map_or(Path::new("trace"), PathBuf::as_path);
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let target = ReportTarget::of(arguments.report.as_ref(), "view.html", false, &name)?;
-    let keys = key_log(arguments.keys.as_deref())?;
+    let keys = read_key_log(arguments.keys.as_deref())?;
     let mut traces = Vec::new();
     for path in &arguments.files {
         if path.is_dir() {
-            traces.extend(read_results(path, &keys, console)?);
+            traces.extend(read_result_traces(path, &keys, console)?);
         } else {
             traces.push((path.display().to_string(), read_trace(path, &keys)?));
         }
@@ -232,23 +237,19 @@ fn format_traces(traces: &[(String, Trace)], console: &Console) -> String {
             right("99 %"),
         ]);
         let mut lines = String::new();
+        let (mut count, mut shown_count) = (0, 0);
         for (at, connection) in trace.connections.iter().enumerate() {
             number += 1;
+            let findings = [0, 1].map(|direction| find_all(connection, direction));
+            count += findings.iter().map(Vec::len).sum::<usize>();
             if at >= MAX_SHOWN {
                 continue;
             }
             for (direction, summary) in shown_directions(connection) {
                 table.row(connection_row(number, connection, direction, &summary, style));
-                for finding in find_all(connection, direction) {
-                    let places =
-                        format!("{:.3} s to {:.3} s", finding.start.as_secs_f64(), finding.end.as_secs_f64());
-                    let line = format!(
-                        "{number}. {}: {} ({places}). {}.",
-                        finding.kind.title(),
-                        finding.evidence,
-                        finding.kind.reference()
-                    );
-                    lines.push_str(&format!("{}\n", style.folded(&line)));
+                for finding in &findings[direction] {
+                    shown_count += 1;
+                    lines.push_str(&format!("{}\n", style.folded(&finding_line(number, finding))));
                 }
             }
             for note in &connection.notes {
@@ -261,16 +262,32 @@ fn format_traces(traces: &[(String, Trace)], console: &Console) -> String {
         text.push_str(&format!("\n{}\n", table.render(style)));
         if trace.connections.len() > MAX_SHOWN {
             text.push_str(&format!(
-                "{} more connections; --json has all.\n",
-                trace.connections.len() - MAX_SHOWN
+                "{}; --json has all.\n",
+                format_count((trace.connections.len() - MAX_SHOWN) as u64, "more connection")
             ));
         }
         text.push_str(&lines);
-        if lines.is_empty() {
-            text.push_str("No findings.\n");
+        match (count, count - shown_count) {
+            (0, _) => text.push_str("No findings.\n"),
+            (_, 0) => {}
+            (_, hidden) => text.push_str(&format!(
+                "{} not shown; --json has all.\n",
+                format_count(hidden as u64, "finding")
+            )),
         }
     }
     text
+}
+
+fn finding_line(number: usize, finding: &Finding) -> String {
+    format!(
+        "{number}. {}: {} ({:.3} s to {:.3} s). {}.",
+        finding.kind.title(),
+        finding.evidence,
+        finding.start.as_secs_f64(),
+        finding.end.as_secs_f64(),
+        finding.kind.reference()
+    )
 }
 
 fn connection_row(
@@ -291,7 +308,7 @@ fn connection_row(
         format!("{:.2} s", summary.duration.as_secs_f64()),
         summary.delivered.map_or("-".to_owned(), |bytes| format!("{:.3} MB", bytes as f64 / 1e6)),
         summary.goodput.map_or("-".to_owned(), |rate| format_rate(rate.as_f64())),
-        summary.retransmitted.map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0)),
+        summary.retransmitted_share.map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0)),
         trip(|rtt| rtt.min),
         trip(|rtt| rtt.median),
         trip(|rtt| rtt.p99),
@@ -358,8 +375,8 @@ fn direction_value(connection: &Connection, direction: usize) -> Value {
         "sent_bytes": summary.sent_bytes,
         "packets": summary.packets,
         "goodput_bps": summary.goodput.map(Rate::as_bits_per_sec),
-        "retransmitted_share": summary.retransmitted,
-        "retransmitted_packets": counts.again,
+        "retransmitted_share": summary.retransmitted_share,
+        "retransmitted_packets": counts.retransmitted,
         "lost_packets": summary.lost,
         "spurious_retransmissions": summary.spurious,
         "timeouts": summary.timeouts,

@@ -137,10 +137,10 @@ fn capture_record(record: &Record<'_>, headers: &synthesised_headers::Headers, s
 }
 
 impl<W: Write + 'static> Tracer for Capture<W> {
-    fn needs(&self, step: Step, link: u32) -> bool {
+    fn needs(&self, step: Step, link_direction: u32) -> bool {
         match &self.point {
             Point::Source | Point::Sink => matches!(step, Step::Sent | Step::Delivered),
-            Point::Transmitters(links) => step == Step::Transmitted && links.contains(&link),
+            Point::Transmitters(links) => step == Step::Transmitted && links.contains(&link_direction),
         }
     }
 

@@ -236,7 +236,7 @@ fn a_log_shows_the_same_transfers_as_a_capture() {
             let summaries = trace.connections.iter().map(|of| Summary::from_connection(of, 0));
             let figures = summaries.filter_map(|of| {
                 let micros = of.rtt?.min.as_secs_f64() * 1e6;
-                Some((of.packets, of.delivered, of.retransmitted, (micros / 10.0).round()))
+                Some((of.packets, of.delivered, of.retransmitted_share, (micros / 10.0).round()))
             });
             figures.collect::<Vec<_>>()
         });

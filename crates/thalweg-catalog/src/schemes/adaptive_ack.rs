@@ -34,12 +34,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         is_loss_based: false,
         is_less_than_best_effort: false,
     },
-    check: &|_| Vec::new(),
+    family_check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints,
     make_endpoint_configs: &make_endpoint_configs,
-    write: &write,
+    write_values: &write,
 };
 
 const OVERHEAD: u32 = DATA_HEADER as u32;
@@ -77,7 +77,7 @@ const KEYS: &[Key] = &[
 
 /// Sizes the window for the data sent until a repair is reported: two round trips and report intervals.
 fn apply_path_hints(values: &mut Values, path: &PathHints) {
-    crate::scheme_description::set_live_segment(values, path, OVERHEAD);
+    crate::scheme_description::suggest_live_segment(values, path, OVERHEAD);
     let normal: Duration = values.required("t-normal");
     let time = path.rtt.map(|rtt| (rtt + normal) * 2);
     let window = path.packets_in(super::agreed_segment(values, path, OVERHEAD), time, 400.0);

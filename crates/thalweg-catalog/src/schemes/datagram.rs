@@ -31,12 +31,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         is_loss_based: false,
         is_less_than_best_effort: false,
     },
-    check: &|_| Vec::new(),
+    family_check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints,
     make_endpoint_configs: &make_endpoint_configs,
-    write: &write,
+    write_values: &write,
 };
 
 const KEYS: &[Key] = &[key("rate", Kind::Rate, "", "Maximum sending rate, headers included.")
@@ -44,7 +44,7 @@ const KEYS: &[Key] = &[key("rate", Kind::Rate, "", "Maximum sending rate, header
     .peer(Range::POSITIVE)];
 
 fn apply_path_hints(values: &mut Values, path: &PathHints) {
-    crate::scheme_description::set_live_segment(values, path, 0);
+    crate::scheme_description::suggest_live_segment(values, path, 0);
     if let Some(rate) = path.rate {
         values.suggest("rate", Value::Rate(rate));
     }

@@ -34,12 +34,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         is_loss_based: false,
         is_less_than_best_effort: false,
     },
-    check: &check,
+    family_check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints,
     make_endpoint_configs: &make_endpoint_configs,
-    write: &write,
+    write_values: &write,
 };
 
 words!(RESPONSES: Response {
@@ -114,7 +114,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
 }
 
 fn apply_path_hints(values: &mut Values, path: &PathHints) {
-    crate::scheme_description::set_live_segment(values, path, DATA_HEADER);
+    crate::scheme_description::suggest_live_segment(values, path, DATA_HEADER);
 }
 
 fn make_endpoint_configs(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {

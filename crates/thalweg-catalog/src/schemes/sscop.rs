@@ -22,12 +22,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
      line it is \"0 B\".",
     keys: Keys { own_keys: SSCOP_KEYS, shared: &[SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: TRAITS,
-    check: &check,
+    family_check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints: |values, path| apply_path_hints(values, path, 1024.0),
     make_endpoint_configs: &|values, path| Ok(make_endpoint_configs(values, path, |_, _| None)),
-    write: &|ends, values| write(ends, values, |rate, _| rate.is_none()),
+    write_values: &|ends, values| write(ends, values, |rate, _| rate.is_none()),
 };
 
 pub(super) const TRAITS: SchemeTraits = SchemeTraits {
@@ -167,7 +167,7 @@ pub(super) fn check(values: &Values) -> Vec<ConfigError> {
 /// Sets several POLLs per round trip, to detect the loss of a burst's end early, and a window for the data sent until a
 /// repair is reported.
 pub(super) fn apply_path_hints(values: &mut Values, path: &PathHints, unknown: f64) {
-    crate::scheme_description::set_live_segment(values, path, OVERHEAD);
+    crate::scheme_description::suggest_live_segment(values, path, OVERHEAD);
     let (min, max) = (Duration::from_millis(20), Duration::from_millis(750));
     let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(min).min(max));
     // The peer needs time to answer a POLL.

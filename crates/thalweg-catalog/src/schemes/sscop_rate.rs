@@ -20,7 +20,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     about: SCHEME_ABOUT,
     keys: Keys { own_keys: KEYS, shared: &[SSCOP_KEYS, SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: SchemeTraits { collapse: Collapse::RateFall, ..TRAITS },
-    check: &check,
+    family_check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints: |values, path| {
@@ -32,7 +32,9 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
             Some(rate_config(values, pdu, RateConfig::amended()))
         }))
     },
-    write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, true)),
+    write_values: &|ends, values| {
+        sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, true))
+    },
 };
 
 /// The rules as printed.
@@ -46,7 +48,9 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
             Some(rate_config(values, pdu, RateConfig::literal()))
         }))
     },
-    write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, false)),
+    write_values: &|ends, values| {
+        sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, false))
+    },
     ..SCHEME
 };
 
@@ -159,7 +163,7 @@ fn rate_config(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
         keep_records: values.optional("keep-records").unwrap_or(rules.keep_records),
         poll_floor: values.required("poll-floor"),
         poll_ceiling: values.required("poll-ceiling"),
-        drain: values.required("drain"),
+        drain_interval: values.required("drain"),
         jitter: values.optional("jitter").unwrap_or(late),
     }
 }
@@ -182,7 +186,7 @@ fn write(rate: Option<&RateConfig>, values: &mut Values, amended: bool) -> bool 
     values.set_from("keep-records", &rate.keep_records);
     values.set_from("poll-floor", &rate.poll_floor);
     values.set_from("poll-ceiling", &rate.poll_ceiling);
-    values.set_from("drain", &rate.drain);
+    values.set_from("drain", &rate.drain_interval);
     values.set_from("jitter", &rate.jitter);
     true
 }

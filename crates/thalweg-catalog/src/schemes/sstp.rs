@@ -37,12 +37,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         is_loss_based: false,
         is_less_than_best_effort: false,
     },
-    check: &check,
+    family_check: &check,
     scheme_check: |_| Vec::new(),
     warnings: buffer_warnings,
     apply_path_hints,
     make_endpoint_configs: &make_endpoint_configs,
-    write: &write,
+    write_values: &write,
 };
 
 const OVERHEAD: u32 = DATA_OVERHEAD as u32;
@@ -183,7 +183,7 @@ fn per_round_trip(rate: Rate, size: Bytes, packets: u16, round_trip: Duration, o
 }
 
 fn apply_path_hints(values: &mut Values, path: &PathHints) {
-    crate::scheme_description::set_live_segment(values, path, OVERHEAD);
+    crate::scheme_description::suggest_live_segment(values, path, OVERHEAD);
     let average: Option<Rate> = values.optional("average-rate");
     let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(average.unwrap_or(Rate::ZERO));
     values.suggest("rate", Value::Rate(rate));

@@ -417,12 +417,12 @@ pub fn named_scheme<C: ConfigureController>(
         about,
         keys: window_keys(&[], SACK),
         traits: TRAITS,
-        check: Box::leak(Box::new(check)),
+        family_check: Box::leak(Box::new(check)),
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
         apply_path_hints,
         make_endpoint_configs: Box::leak(Box::new(make_endpoint_configs)),
-        write: Box::leak(Box::new(write)),
+        write_values: Box::leak(Box::new(write)),
     }
 }
 
@@ -452,12 +452,12 @@ where
         about,
         keys,
         traits: TRAITS,
-        check,
+        family_check: check,
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
         apply_path_hints,
         make_endpoint_configs,
-        write: &write::<C>,
+        write_values: &write::<C>,
     }
 }
 

@@ -167,7 +167,7 @@ mod tests {
                     let Ok((description, given_values)) = read(&text) else { continue };
                     let ends = (description.make_endpoint_configs)(&given_values, &hints).unwrap();
                     let (_, mut out) = read(scheme.name).unwrap();
-                    assert!((description.write)(&ends, &mut out));
+                    assert!((description.write_values)(&ends, &mut out));
                     let again = (description.make_endpoint_configs)(&out, &hints).unwrap();
                     assert_eq!(again, ends, "{text}, {place:?}");
                     written += 1;

@@ -86,9 +86,9 @@ impl Engine for BrokenTransmitter {
 }
 
 impl Digest for BrokenTransmitter {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         use core::hash::Hash as _;
-        self.inner.digest(self.time(now), into);
+        self.inner.feed_state(self.time(now), into);
         if self.fault == Fault::DropsRepeatedRequests {
             self.seen_gaps.hash(into);
         }
@@ -157,9 +157,9 @@ impl Engine for BrokenReceiver {
 }
 
 impl Digest for BrokenReceiver {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         use core::hash::Hash as _;
-        self.inner.digest(now + self.clock_lead, into);
+        self.inner.feed_state(now + self.clock_lead, into);
         (self.was_in_error && self.fault == Fault::StaysInError).hash(into);
     }
 }

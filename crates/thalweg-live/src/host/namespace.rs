@@ -196,7 +196,7 @@ pub fn create_host(plan: &Plan, node: usize) -> Result<(Host, Port), HostError> 
     for (setting, value) in [("addr_gen_mode", "1"), ("router_solicitations", "0"), ("accept_ra", "0")] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{DEVICE}/{setting}"), value);
     }
-    if plan.marks_feedback {
+    if plan.signals_feedback_by_ce {
         // Marks need TCP with ECN. A kernel without the setting has no ECN.
         let _ = fs::write("/proc/sys/net/ipv4/tcp_ecn", "1");
     }

@@ -124,7 +124,7 @@ fn echoes_pass_in_both_directions() {
 /// TCP has no limit.
 #[test]
 fn a_firewall_stops_udp_after_its_time() {
-    let middlebox = Middlebox { udp_for: Some(Duration::from_secs(10)), ..Middlebox::default() };
+    let middlebox = Middlebox { udp_allowed_for: Some(Duration::from_secs(10)), ..Middlebox::default() };
     let (plan, mut emulator) = host_behind_middlebox(middlebox);
     let udp = |ends: [usize; 2], port: u16| {
         let mut bytes = ipv4_udp_packet(&plan, ends, 64, 0, 100);

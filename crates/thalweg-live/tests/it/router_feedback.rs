@@ -12,20 +12,21 @@ use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 use thalweg_queue::{DisciplineSpec, Limit};
 
 /// Returns a host, a SEIF router with a queue of ten packets, and a host.
-fn seif_network(policy: SeifPolicy, marks_feedback: bool) -> (Plan, Emulator) {
+fn seif_network(policy: SeifPolicy, signals_feedback_by_ce: bool) -> (Plan, Emulator) {
     let mut spec = chain_network(3);
     let line = &mut spec.links[1].forward;
     line.queue = DisciplineSpec::fcfs(Limit::Packets(10));
     line.feedback = Some(FeedbackSpec::new(PolicySpec::Seif(SeifSpec { policy, ..SeifSpec::default() })));
     // The queue builds up at the router: packets arrive there ten times as fast as they leave.
     line.rate = thalweg_proto::units::Rate::from_bits_per_sec(800_000);
-    let plan = plan_network(&spec, &PlanOptions { marks_feedback, ..PlanOptions::default() }).unwrap();
+    let plan =
+        plan_network(&spec, &PlanOptions { signals_feedback_by_ce, ..PlanOptions::default() }).unwrap();
     (plan.clone(), Emulator::new(plan).unwrap())
 }
 
 /// Returns the same network with acknowledgements delayed for 20 ms.
-fn network_with_delayed_acks(marks_feedback: bool) -> (Plan, Emulator) {
-    let (mut plan, _) = seif_network(SeifPolicy::Static, marks_feedback);
+fn network_with_delayed_acks(signals_feedback_by_ce: bool) -> (Plan, Emulator) {
+    let (mut plan, _) = seif_network(SeifPolicy::Static, signals_feedback_by_ce);
     plan.ack_delay = Some(Duration::from_millis(20));
     (plan.clone(), Emulator::new(plan).unwrap())
 }

@@ -425,7 +425,7 @@ mod tests {
     fn bind(secret: u8, listen: Option<Listen>) -> (Socket, PublicKey) {
         let identity = Identity::from_secret([secret; 32]);
         let key = identity.public();
-        let endpoint = EndpointConfig { listen, ..EndpointConfig::client(identity) };
+        let endpoint = EndpointConfig { listen, ..EndpointConfig::new(identity) };
         (Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap(), key)
     }
 

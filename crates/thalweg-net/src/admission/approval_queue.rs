@@ -173,7 +173,7 @@ impl PendingApproval {
         let is_decided = Arc::new(AtomicBool::new(false));
         let (result_sender, begun) = channel();
         let (shared, decided) = (Arc::clone(&seen), Arc::clone(&is_decided));
-        let streams = connection.another();
+        let streams = connection.another_handle();
         thread::Builder::new().name("transfer-asked".to_owned()).spawn(move || {
             let (mut to_peer, mut from_peer) = streams.split_untrusted();
             let mut kept = Vec::new();
@@ -191,7 +191,7 @@ impl PendingApproval {
             };
             let _ = result_sender.send(result);
         })?;
-        let (connection, key) = (connection.another(), connection.peer());
+        let (connection, key) = (connection.another_handle(), connection.peer());
         Ok(Self { connection, key, since: now, preview: seen, is_decided, opened_streams: begun })
     }
 

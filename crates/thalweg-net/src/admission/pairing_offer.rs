@@ -68,7 +68,7 @@ impl PairingOffer {
         let ends =
             PairingKeys { client: connection.peer(), server: self.own_key, binding: *connection.binding() };
         let (result_sender, result) = channel();
-        let (watch, code) = (connection.another(), self.code.clone());
+        let (watch, code) = (connection.another_handle(), self.code.clone());
         let pair = move || {
             let (mut to, mut from) = connection.split_untrusted();
             let paired = pairing::pair_as_server(&code, &ends, &mut from, &mut to);
@@ -154,7 +154,7 @@ mod tests {
     fn an_attempt_outlives_the_code_by_seconds_at_most() {
         let bind = |secret, listen| {
             let endpoint =
-                EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([secret; 32])) };
+                EndpointConfig { listen, ..EndpointConfig::new(Identity::from_secret([secret; 32])) };
             Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
         };
         let server = bind(1, Some(Listen::new(Trust::Anyone, [PAIRING])));

@@ -142,7 +142,7 @@ impl TransferSlots {
                     .close(code::BUSY, "transfers of the same sender are in progress; try again later");
                 return;
             }
-            let earlier = oldest.connection.another();
+            let earlier = oldest.connection.another_handle();
             self.waiting_senders.push(DuplicateSender::new(now, sender, earlier));
             return;
         }
@@ -226,7 +226,8 @@ impl TransferSlots {
                 open.inspect(|oldest| oldest.connection.close(code::DONE, "")).is_some()
             };
             if is_over && (lingering.len() < *max || frees_slot(lingering)) {
-                let (connection, progress) = (transfer.connection.another(), transfer.progress.clone());
+                let (connection, progress) =
+                    (transfer.connection.another_handle(), transfer.progress.clone());
                 lingering.push(FinishedTransfer { connection, progress, since: now });
                 return false;
             }

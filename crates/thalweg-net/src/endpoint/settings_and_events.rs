@@ -123,8 +123,8 @@ pub struct EndpointConfig {
 }
 
 impl EndpointConfig {
-    /// Creates the settings of an endpoint that only connects to others.
-    pub fn client(identity: Identity) -> Self {
+    /// Creates the settings of an endpoint that accepts no connections; [`Self::listen`] adds that.
+    pub fn new(identity: Identity) -> Self {
         Self {
             identity,
             listen: None,

@@ -388,9 +388,9 @@ impl ListenerState {
         if self.shards > 1 { self.state().remotes.get(&remote).copied() } else { None }
     }
 
-    pub(super) fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    pub(super) fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         let state = self.state();
-        state.used_cookies.digest(now, into);
+        state.used_cookies.feed_state(now, into);
         state.openings.len().hash(into);
         for (local, HalfOpenHandshake { hello, is_validated, start_time: begun, .. }) in &state.openings {
             (local, hello, is_validated, now.since(*begun)).hash(into);

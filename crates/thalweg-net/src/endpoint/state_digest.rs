@@ -8,8 +8,8 @@ use thalweg_proto::units::Time;
 /// Digest of connections, handshakes and spent cookies. It excludes keys and random bytes, which the explorer controls,
 /// as well as rates, budgets and flow state. States that differ only in these are equal.
 impl Digest for Endpoint {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        self.listener.digest(self.listener_time(now), into);
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
+        self.listener.feed_state(self.listener_time(now), into);
         (self.answers.len(), self.events.len(), self.entries.len()).hash(into);
         for (index, entry) in self.entries.iter().enumerate() {
             let Some(Entry { generation, state, unauthenticated, .. }) = entry else {
@@ -27,7 +27,7 @@ impl Digest for Endpoint {
                 State::Open(session) => {
                     // Of two connections with the same remote id, only one receives resets.
                     (3, self.remote_ids.get(&session.agreed().remote) == Some(&index)).hash(into);
-                    session.digest(now, into);
+                    session.feed_state(now, into);
                 }
                 State::Gone => 4.hash(into),
             }

@@ -422,7 +422,7 @@ impl Flow {
 
     /// Returns the number of bytes to write now. The flow accepts more, but only queues it. The value grows as data is
     /// sent: ask again after polling. It is zero at the receiver.
-    pub fn writable(&self) -> u64 {
+    pub fn writable_bytes(&self) -> u64 {
         match &self.fin {
             Fin::Sender(sender) if !sender.is_over() && !self.failed => {
                 self.send_buffer.limit().min(MAX_UNSENT).saturating_sub(self.engine.backlog())

@@ -215,7 +215,7 @@ fn a_stream_that_is_stopped_ends_early_at_both_ends() {
     to_receiver.extend(drain_outputs(&mut sender, Time::ZERO).0);
     // Two full segments of 1200 bytes less 10, and the end: a length of 2380, stopped.
     assert_eq!(to_receiver[2], [1, 0, 0, 0, 0, 0, 0, 9, 76, 1]);
-    assert_eq!((sender.writable(), sender.stats(Time::ZERO).written), (0, 2380));
+    assert_eq!((sender.writable_bytes(), sender.stats(Time::ZERO).written), (0, 2380));
     // The FIN may overtake the data.
     receiver.handle(Time::ZERO, datagram(to_receiver[2].clone()));
     assert_eq!(drain_outputs(&mut receiver, Time::ZERO), (vec![vec![2]], vec![]));
@@ -364,7 +364,7 @@ proptest! {
                     _ => {}
                 }
             }
-            let _ = (flow.stats(now), flow.limit(), flow.writable());
+            let _ = (flow.stats(now), flow.limit(), flow.writable_bytes());
         }
     }
 }

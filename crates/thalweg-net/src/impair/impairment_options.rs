@@ -399,10 +399,10 @@ const MAX_BUFFER: u64 = 1_000_000_000;
 /// Parses a discipline with its options: `codel`, `codel:target=20ms`.
 fn parse_queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
     let needs_priorities =
-        |name: &str| registry.read_discipline(name, limit).is_ok_and(|spec| spec.serves_by_priority());
+        |name: &str| registry.read_discipline(name, limit).is_ok_and(|spec| spec.depends_on_priority());
     let spec = registry.read_discipline(text, limit);
     let spec = spec.map_err(|error| error.offering(|name| !needs_priorities(name)).to_string())?;
-    if spec.serves_by_priority() {
+    if spec.depends_on_priority() {
         return Err("a relay cannot read the priorities of datagrams".to_owned());
     }
     spec.check().map_err(|error| error.to_string()).map(|()| spec)

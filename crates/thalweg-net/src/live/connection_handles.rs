@@ -217,7 +217,7 @@ impl Connection {
 
     /// Returns another handle of the connection, to observe or close it.
     #[must_use]
-    pub fn another(&self) -> Self {
+    pub fn another_handle(&self) -> Self {
         Self { inner: Arc::clone(&self.inner) }
     }
 

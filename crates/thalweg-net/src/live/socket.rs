@@ -292,7 +292,7 @@ mod tests {
 
     fn listening(clock: Clock) -> SocketConfig {
         let listen = Some(Listen::new(Trust::Anyone, ["test"]));
-        let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([1; 32])) };
+        let endpoint = EndpointConfig { listen, ..EndpointConfig::new(Identity::from_secret([1; 32])) };
         SocketConfig { clock, ..SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint) }
     }
 

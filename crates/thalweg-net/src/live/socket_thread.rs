@@ -329,7 +329,7 @@ impl Driver {
         if !state.outgoing.is_empty() {
             let was_full = state.outgoing_bytes >= state.send_buffer / 2;
             state.send_buffer = session.send_buffer_limit().max(MIN_SPLIT);
-            let mut room = session.writable();
+            let mut room = session.writable_bytes();
             while room > 0
                 && let Some(data) = state.pop()
             {
@@ -522,7 +522,12 @@ impl Driver {
         let (pipe, remote) = (Arc::clone(&live.pipe), live.remote);
         let mut state = pipe.lock();
         if (now.since(live.stats_at) > STATS_INTERVAL
-            || matches!(event, SessionEvent::Finished | SessionEvent::Ended { .. } | SessionEvent::Closed(_)))
+            || matches!(
+                event,
+                SessionEvent::OwnStreamAcknowledged
+                    | SessionEvent::PeerStreamEnded { .. }
+                    | SessionEvent::Closed(_)
+            ))
             && let Some(session) = self.endpoint.session(handle)
         {
             live.stats_at = now;
@@ -536,7 +541,7 @@ impl Driver {
                 pipe.wake_readers(&mut state);
             }
             SessionEvent::Datagram(datagram) => pipe.take_datagram(&mut state, datagram),
-            SessionEvent::Ended { stopped } => {
+            SessionEvent::PeerStreamEnded { stopped } => {
                 state.stream_end = Some(stopped);
                 pipe.wake_readers(&mut state);
             }
@@ -544,7 +549,7 @@ impl Driver {
                 drop(state);
                 self.serve(now, &pipe);
             }
-            SessionEvent::Finished => {
+            SessionEvent::OwnStreamAcknowledged => {
                 state.all_acknowledged = true;
                 pipe.wake_writers(&mut state);
             }

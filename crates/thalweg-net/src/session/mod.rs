@@ -364,8 +364,8 @@ impl Session {
 
     /// Returns the number of bytes that may be written now. If it is less than the application has,
     /// [`SessionEvent::Writable`] tells when to ask again.
-    pub fn writable(&mut self) -> u64 {
-        let room = self.sending().map_or(0, |flow| flow.writable());
+    pub fn writable_bytes(&mut self) -> u64 {
+        let room = self.sending().map_or(0, |flow| flow.writable_bytes());
         self.wants_writable = true;
         room
     }
@@ -420,7 +420,7 @@ impl Session {
         }
     }
 
-    /// Closes the connection. Data in flight is lost; wait for [`SessionEvent::Finished`] first to avoid that.
+    /// Closes the connection. Data in flight is lost; wait for [`SessionEvent::OwnStreamAcknowledged`] first to avoid that.
     pub fn close(&mut self, now: Time, code: u16, reason: &str) {
         if matches!(self.phase, Phase::Open) {
             self.drain(now, Some((code, reason)), CloseReason::Here);
@@ -537,7 +537,7 @@ impl Session {
                     self.collect(now);
                     if received_all && !core::mem::replace(&mut self.own_stream_acked, true) {
                         // The acknowledgement of the end was lost or is late.
-                        self.events.push_back(SessionEvent::Finished);
+                        self.events.push_back(SessionEvent::OwnStreamAcknowledged);
                     }
                     self.drain(now, None, CloseReason::Peer { code, reason });
                     self.queue_control_frame(
@@ -640,7 +640,7 @@ impl Session {
 
     fn on_ended(&mut self, stopped: bool) {
         self.peer_done = !stopped;
-        self.events.push_back(SessionEvent::Ended { stopped });
+        self.events.push_back(SessionEvent::PeerStreamEnded { stopped });
     }
 
     /// Takes the flows' events for the application before they end.

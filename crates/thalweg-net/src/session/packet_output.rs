@@ -68,7 +68,7 @@ impl Session {
                     flow.observe(now);
                 }
                 let next = next.min(self.progress.due().max(now + Duration::from_millis(1)));
-                if self.wants_writable && self.sending().is_some_and(|flow| flow.writable() > 0) {
+                if self.wants_writable && self.sending().is_some_and(|flow| flow.writable_bytes() > 0) {
                     self.wants_writable = false;
                     self.events.push_back(SessionEvent::Writable);
                 }
@@ -334,7 +334,7 @@ impl Session {
             Event::Delivered(data) => self.events.push_back(SessionEvent::Delivered(data)),
             Event::Finished => {
                 self.own_stream_acked = true;
-                self.events.push_back(SessionEvent::Finished);
+                self.events.push_back(SessionEvent::OwnStreamAcknowledged);
             }
             Event::Failed(failure) => {
                 self.drain(now, Some((code::FAILED, "a flow gave up")), CloseReason::Failed(failure));

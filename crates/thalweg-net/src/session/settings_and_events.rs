@@ -87,14 +87,14 @@ pub enum SessionEvent {
     /// Datagram from the peer.
     Datagram(Slice),
     /// End of the peer's stream; it is complete.
-    Ended {
+    PeerStreamEnded {
         /// True if the peer's application stopped early.
         stopped: bool,
     },
     /// Room for more writes.
     Writable,
     /// The peer has acknowledged all of this end's stream, including its end.
-    Finished,
+    OwnStreamAcknowledged,
     /// End of the connection; this is the last event.
     Closed(CloseReason),
 }

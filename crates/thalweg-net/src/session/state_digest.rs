@@ -8,18 +8,18 @@ use thalweg_proto::units::Time;
 /// Digest of the connection and its path: addresses, expected packet numbers and pending control frames. It excludes
 /// budgets, path MTU discovery and flow state.
 impl Digest for Session {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         let agreed = &self.agreed;
         (agreed.peer, agreed.local, agreed.remote, agreed.binding, agreed.token, agreed.is_authorised)
             .hash(into);
         (self.is_untrusted(), self.peer_done, self.own_stream_acked, self.newest, self.events.len())
             .hash(into);
         self.encryptor.next_number().hash(into);
-        self.decryptor.digest(now, into);
-        self.path.digest(now, into);
+        self.decryptor.feed_state(now, into);
+        self.path.feed_state(now, into);
         if let Some(fallback) = &self.fallback {
             self.recall.hash(into);
-            fallback.digest(now, into);
+            fallback.feed_state(now, into);
         }
         self.control_frames.hash(into);
         self.datagrams.iter().for_each(|datagram| datagram.as_bytes().hash(into));

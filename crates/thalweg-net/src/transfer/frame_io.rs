@@ -164,13 +164,13 @@ fn read_some(stream: &mut impl Read, into: &mut [u8]) -> Result<usize, Error> {
     loop {
         match stream.read(into) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result.map_err(Error::Interrupted),
+            result => return result.map_err(Error::ConnectionEnded),
         }
     }
 }
 
 fn end_of_stream_error(count: usize) -> Result<usize, Error> {
-    if count == 0 { Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())) } else { Ok(count) }
+    if count == 0 { Err(Error::ConnectionEnded(io::ErrorKind::UnexpectedEof.into())) } else { Ok(count) }
 }
 
 fn to_protocol_error(error: WireError) -> Error {
@@ -231,7 +231,7 @@ mod tests {
             assert_eq!(reader.next::<ToReceiver>().unwrap(), None);
         }
         let truncated_frame = FrameReader::new(&bytes[..3]).next::<ToReceiver>();
-        assert!(matches!(truncated_frame, Err(Error::Interrupted(_))));
+        assert!(matches!(truncated_frame, Err(Error::ConnectionEnded(_))));
     }
 
     proptest! {

@@ -58,7 +58,7 @@ pub use receive::read_mark;
 pub use receive::{Claims, Destination, ExistingFilePolicy, Target, TransferScheduler, receive_transfer};
 pub use send::{Options, send_transfer};
 pub use storage_quota::{Limits, Quota};
-pub use transfer_error::{Error, Fault, FaultKind, escape_unsafe, first_hidden, is_hidden};
+pub use transfer_error::{Error, Fault, FaultKind, escape_unsafe, first_unsafe, is_unsafe};
 pub use transfer_priority::Priority;
 pub use transfer_progress::{Failure, Progress, Report, Total, UnresumableItem};
 pub use wire_format::{Frame, WireError};

@@ -65,7 +65,7 @@ pub fn preview_offer<R: Read, W: Write>(
     let mut frames = FrameReader::new(RecordingReader { stream: from_peer, recorded: kept });
     let mut writer = FrameWriter::new(to_peer);
     let result = read_offers(&mut frames, &mut writer, seen);
-    if let Err(Error::Refused(fault)) = &result {
+    if let Err(Error::EndedByPeer(fault)) = &result {
         let refuse = ToSender::Refuse { fault: fault.clone() };
         let _ = writer.frame(&ToSender::Hello { version: VERSION });
         let _ = writer.frame(&refuse).and_then(|()| writer.flush());
@@ -84,17 +84,20 @@ fn read_offers<R: Read, W: Write>(
         }
         Some(ToReceiver::Hello { version, .. }) => {
             let text = format!("the sender uses version {version}, the receiver {VERSION}");
-            return Err(Error::Refused(Fault::new(FaultKind::Version, text)));
+            return Err(Error::EndedByPeer(Fault::new(FaultKind::Version, text)));
         }
         Some(_) => return Err(Error::Protocol("it does not begin with a greeting".to_owned())),
-        None => return Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())),
+        None => return Err(Error::ConnectionEnded(io::ErrorKind::UnexpectedEof.into())),
     }
-    writer.frame(&ToSender::AwaitingApproval).and_then(|()| writer.flush()).map_err(Error::Interrupted)?;
+    writer
+        .frame(&ToSender::AwaitingApproval)
+        .and_then(|()| writer.flush())
+        .map_err(Error::ConnectionEnded)?;
     loop {
         let frame = match frames.next() {
             Ok(frame) => frame,
             // The buffer is full.
-            Err(Error::Interrupted(error)) if error.kind() == io::ErrorKind::OutOfMemory => None,
+            Err(Error::ConnectionEnded(error)) if error.kind() == io::ErrorKind::OutOfMemory => None,
             Err(error) => return Err(error),
         };
         let mut seen = lock_preview(seen);

@@ -99,7 +99,7 @@ impl Quota {
         self.entries
             .fetch_update(Relaxed, Relaxed, more)
             .map(|_| ())
-            .map_err(|_| Fault::new(FaultKind::Quota, format!("it may have {limit} files and folders")))
+            .map_err(|_| Fault::new(FaultKind::SenderQuota, format!("it may have {limit} files and folders")))
     }
 
     /// Releases a file or folder that was removed or not created.
@@ -115,7 +115,7 @@ impl Quota {
         } else {
             format!("it has {used} of {limit}")
         };
-        Fault::new(FaultKind::Quota, text)
+        Fault::new(FaultKind::SenderQuota, text)
     }
 }
 
@@ -159,12 +159,12 @@ mod tests {
         // It would not fit into an empty folder either.
         let large = quota.has_room(101).unwrap_err().text;
         assert_eq!(large, "it needs 101 B, more than the whole quota of 100 B");
-        assert_eq!(quota.take(41).unwrap_err().kind, FaultKind::Quota);
-        assert_eq!(quota.take(u64::MAX).unwrap_err().kind, FaultKind::Quota);
+        assert_eq!(quota.take(41).unwrap_err().kind, FaultKind::SenderQuota);
+        assert_eq!(quota.take(u64::MAX).unwrap_err().kind, FaultKind::SenderQuota);
         quota.give_back(10);
         assert!(quota.take(50).is_ok());
         assert!(quota.take_entry().is_ok());
-        assert_eq!(quota.take_entry().unwrap_err().kind, FaultKind::Quota);
+        assert_eq!(quota.take_entry().unwrap_err().kind, FaultKind::SenderQuota);
         quota.give_back_entry();
         assert!(quota.take_entry().is_ok());
     }

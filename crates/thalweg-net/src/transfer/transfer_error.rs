@@ -1,6 +1,6 @@
 //! Errors of single files and of whole transfers.
 
-pub use crate::safe_display::{escape_unsafe, first_hidden, is_hidden};
+pub use crate::safe_display::{escape_unsafe, first_unsafe, is_unsafe};
 use std::fmt;
 use std::io;
 
@@ -26,7 +26,7 @@ pub enum FaultKind {
     /// The receiver's disk is full, or its disk quota (EDQUOT) exceeded.
     DiskFull = 4,
     /// The sender's quota at the receiver is exhausted.
-    Quota = 5,
+    SenderQuota = 5,
     /// The receiver rejects the name.
     Name = 6,
     /// Another entry has the name of the file.
@@ -58,7 +58,7 @@ pub enum FaultKind {
     /// The receiver keeps its existing file.
     Kept = 20,
     /// A name with a leading dot, at the top of the receiver's folder.
-    Hidden = 21,
+    DotName = 21,
     /// The existing file's sender is unknown, because its file system has no extended attributes.
     Unmarked = 22,
 }
@@ -69,7 +69,7 @@ impl FaultKind {
         Self::Vanished,
         Self::Permission,
         Self::DiskFull,
-        Self::Quota,
+        Self::SenderQuota,
         Self::Name,
         Self::PathConflict,
         Self::Folder,
@@ -85,7 +85,7 @@ impl FaultKind {
         Self::Unfinished,
         Self::NotFromSender,
         Self::Kept,
-        Self::Hidden,
+        Self::DotName,
         Self::Unmarked,
     ];
 
@@ -106,7 +106,7 @@ impl FaultKind {
             Self::Vanished => "vanished",
             Self::Permission => "permission",
             Self::DiskFull => "disk-full",
-            Self::Quota => "quota",
+            Self::SenderQuota => "quota",
             Self::Name => "name",
             Self::PathConflict => "path-conflict",
             Self::Folder => "folder",
@@ -122,7 +122,7 @@ impl FaultKind {
             Self::Unfinished => "unfinished",
             Self::NotFromSender => "not-from-sender",
             Self::Kept => "kept",
-            Self::Hidden => "hidden",
+            Self::DotName => "hidden",
             Self::Unmarked => "unmarked",
         }
     }
@@ -139,7 +139,7 @@ impl FaultKind {
             Self::Vanished => "the sender no longer has it",
             Self::Permission => "permission denied",
             Self::DiskFull => "the receiver's disk is full or its disk quota is exceeded",
-            Self::Quota => "it exceeds the quota of this sender at the receiver",
+            Self::SenderQuota => "it exceeds the quota of this sender at the receiver",
             Self::Name => "the receiver does not accept this name",
             Self::PathConflict => "another entry exists at its path",
             Self::Folder => "its folder could not be created",
@@ -163,7 +163,7 @@ impl FaultKind {
                  --overwrite or --backup replaces it"
             }
             Self::Kept => "the receiver keeps its existing file",
-            Self::Hidden => {
+            Self::DotName => {
                 "names that begin with a dot are taken at the top of the folder with --hidden only"
             }
             Self::Unmarked => {
@@ -234,27 +234,27 @@ impl fmt::Display for Fault {
 pub enum Error {
     /// The connection ended. Repeating the transfer resumes it. The error kind
     /// [`Interrupted`](io::ErrorKind::Interrupted) means that a user stopped it.
-    Interrupted(io::Error),
+    ConnectionEnded(io::Error),
     /// The peer violated the protocol.
     Protocol(String),
     /// The peer ended the transfer.
-    Refused(Fault),
+    EndedByPeer(Fault),
     /// A local error.
-    Here(Fault),
+    Local(Fault),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Interrupted(error) if error.kind() == io::ErrorKind::Interrupted => {
+            Self::ConnectionEnded(error) if error.kind() == io::ErrorKind::Interrupted => {
                 f.write_str("interrupted")
             }
-            Self::Interrupted(error) => {
+            Self::ConnectionEnded(error) => {
                 write!(f, "the connection ended before the transfer did ({error})")
             }
             Self::Protocol(what) => write!(f, "the peer did not follow the protocol: {what}"),
-            Self::Refused(fault) => write!(f, "the peer ended the transfer: {fault}"),
-            Self::Here(fault) => write!(f, "{fault}"),
+            Self::EndedByPeer(fault) => write!(f, "the peer ended the transfer: {fault}"),
+            Self::Local(fault) => write!(f, "{fault}"),
         }
     }
 }

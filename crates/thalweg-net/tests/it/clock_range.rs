@@ -19,8 +19,7 @@ fn connect(server: &Socket) -> Connection {
 fn connect_to(remote: SocketAddr) -> Connection {
     let client = Identity::from_secret([2; 32]);
     let socket =
-        Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::client(client)))
-            .unwrap();
+        Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::new(client))).unwrap();
     let connect = Connect {
         remote,
         trust: Trust::only(Identity::from_secret([1; 32]).public()),
@@ -50,7 +49,7 @@ fn server(session: SessionConfig) -> (Socket, Jumps) {
     let endpoint = EndpointConfig {
         listen: Some(Listen::new(Trust::only(client), ["test"])),
         session,
-        ..EndpointConfig::client(Identity::from_secret([1; 32]))
+        ..EndpointConfig::new(Identity::from_secret([1; 32]))
     };
     let config = SocketConfig { clock, ..SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint) };
     (Socket::bind(config).unwrap(), jumps)

@@ -11,10 +11,10 @@ use thalweg_net::live::{Socket, SocketConfig};
 fn exchange_requests(scheme: Scheme) {
     let identity = |number: u8| Identity::from_secret([number; 32]);
     let listen = Listen::new(Trust::Anyone, ["talk"]);
-    let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) };
+    let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::new(identity(2)) };
     let any = || "127.0.0.1:0".parse().unwrap();
     let server = Socket::bind(SocketConfig::new(any(), endpoint)).unwrap();
-    let client = Socket::bind(SocketConfig::new(any(), EndpointConfig::client(identity(1)))).unwrap();
+    let client = Socket::bind(SocketConfig::new(any(), EndpointConfig::new(identity(1)))).unwrap();
     let connect = Connect {
         remote: server.local(),
         trust: Trust::Anyone,

@@ -79,7 +79,7 @@ impl Host {
                     self.endpoint.authorise(handle);
                 }
                 EndpointEvent::Session(SessionEvent::Delivered(data)) => read += u64::from(data.len()),
-                EndpointEvent::Session(SessionEvent::Finished) => self.is_finished = true,
+                EndpointEvent::Session(SessionEvent::OwnStreamAcknowledged) => self.is_finished = true,
                 _ => {}
             }
         }
@@ -89,7 +89,7 @@ impl Host {
         if read > 0 {
             session.consumed(now, read);
         }
-        while self.to_write > 0 && session.writable() > 0 {
+        while self.to_write > 0 && session.writable_bytes() > 0 {
             let piece = self.to_write.min(1 << 18);
             session.write(now, Slice::new(vec![7; piece as usize]));
             self.to_write -= piece;

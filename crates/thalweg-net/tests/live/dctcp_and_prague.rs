@@ -51,7 +51,7 @@ fn marks_slow_a_transfer_down() {
 /// client near the end, and those of the relay.
 fn transfer_through_relay(scheme: &str, path: &str, megabytes: usize) -> (SessionStats, RelayStats) {
     let bind = |listen| {
-        let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
+        let endpoint = EndpointConfig { listen, ..EndpointConfig::new(Identity::from_secret([7; 32])) };
         Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
     };
     let server = bind(Some(Listen::new(Trust::Anyone, ["test"])));
@@ -74,7 +74,7 @@ fn transfer_through_relay(scheme: &str, path: &str, megabytes: usize) -> (Sessio
         theirs.read_to_end(&mut read).unwrap();
         assert!(read == expected, "bytes are wrong");
     });
-    let watch = ours.another();
+    let watch = ours.another_handle();
     let (mut send, receive) = ours.split();
     send.write_all(&data).unwrap();
     // The last writes stay in the pipe while most data is in flight.

@@ -12,7 +12,7 @@ use thalweg_net::live::{Socket, SocketConfig};
 /// seconds and the counters of the relay.
 fn transfer_through_relay(scheme: &str, path: &str, megabytes: usize) -> (f64, RelayStats) {
     let bind = |listen| {
-        let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
+        let endpoint = EndpointConfig { listen, ..EndpointConfig::new(Identity::from_secret([7; 32])) };
         Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
     };
     let server = bind(Some(Listen::new(Trust::Anyone, ["test"])));

@@ -16,9 +16,9 @@ fn identity(number: u8) -> Identity {
 fn advice(up: &str, max: Duration) -> (Option<Advice>, Advisor) {
     let bind = "127.0.0.1:0".parse().unwrap();
     let listen = Some(Listen::new(Trust::only(identity(1).public()), ["test"]));
-    let endpoint = EndpointConfig { listen, ..EndpointConfig::client(identity(2)) };
+    let endpoint = EndpointConfig { listen, ..EndpointConfig::new(identity(2)) };
     let server = Socket::bind(SocketConfig::new(bind, endpoint)).unwrap();
-    let client = Socket::bind(SocketConfig::new(bind, EndpointConfig::client(identity(1)))).unwrap();
+    let client = Socket::bind(SocketConfig::new(bind, EndpointConfig::new(identity(1)))).unwrap();
     let relay = RunningRelay::start(config(server.local(), direction(up), direction("delay=50ms,mtu=1500B")));
     let request = Connect {
         remote: relay.address,
@@ -33,7 +33,7 @@ fn advice(up: &str, max: Duration) -> (Option<Advice>, Advisor) {
         let mut buffer = vec![0; 1 << 16];
         while receiving.read(&mut buffer).is_ok_and(|length| length > 0) {}
     });
-    let watched = sending.another();
+    let watched = sending.another_handle();
     let (mut send, _receive) = sending.split();
     let writer = std::thread::spawn(move || while send.write_all(&[7; 1 << 16]).is_ok() {});
     let (clock, mut advisor, began) = (Clock::new(), Advisor::default(), Instant::now());

@@ -15,14 +15,14 @@ fn identity(number: u8) -> Identity {
 fn server(bind: &str, offload: Offload) -> Socket {
     let endpoint = EndpointConfig {
         listen: Some(Listen::new(Trust::only(identity(1).public()), ["test"])),
-        ..EndpointConfig::client(identity(2))
+        ..EndpointConfig::new(identity(2))
     };
     let config = SocketConfig { offload, ..SocketConfig::new(bind.parse().unwrap(), endpoint) };
     Socket::bind(config).unwrap()
 }
 
 fn client(bind: &str, offload: Offload) -> Socket {
-    let config = SocketConfig::new(bind.parse().unwrap(), EndpointConfig::client(identity(1)));
+    let config = SocketConfig::new(bind.parse().unwrap(), EndpointConfig::new(identity(1)));
     Socket::bind(SocketConfig { offload, ..config }).unwrap()
 }
 
@@ -113,12 +113,12 @@ fn many_connections_share_a_socket() {
 #[test]
 fn several_threads_serve_a_socket() {
     let listen = Listen::new(Trust::only(identity(1).public()), ["test"]);
-    let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) };
+    let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::new(identity(2)) };
     let bind = |threads, endpoint| {
         let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint);
         Socket::bind(SocketConfig { threads, ..config }).unwrap()
     };
-    let (server, client) = (bind(3, endpoint), bind(2, EndpointConfig::client(identity(1))));
+    let (server, client) = (bind(3, endpoint), bind(2, EndpointConfig::new(identity(1))));
     exchange_all(&server, &client, 6);
     for socket in [&server, &client] {
         let has_worked = || socket.stats_of_threads().iter().all(|(_, udp)| udp.datagrams_received > 20);
@@ -129,7 +129,7 @@ fn several_threads_serve_a_socket() {
         assert!(has_worked(), "{:?}", socket.stats_of_threads());
     }
     // Other sockets cannot share the port.
-    let taken = SocketConfig::new(server.local(), EndpointConfig::client(identity(3)));
+    let taken = SocketConfig::new(server.local(), EndpointConfig::new(identity(3)));
     assert!(Socket::bind(SocketConfig { threads: 2, ..taken }).is_err());
 }
 
@@ -146,11 +146,11 @@ fn a_wrong_key_is_reported() {
 #[test]
 fn a_client_that_may_not_connect_learns_it() {
     let server = server("127.0.0.1:0", Offload::Auto);
-    let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::client(identity(9)));
+    let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::new(identity(9)));
     let untrusted = Socket::bind(config).unwrap();
     // The handshake completes before the server has authenticated the client.
     let connection = untrusted.connect(request(server.local())).unwrap();
-    let (_, mut receive) = connection.another().split();
+    let (_, mut receive) = connection.another_handle().split();
     let error = receive.read_slice().unwrap_err();
     assert!(matches!(&error, NetError::Closed(CloseReason::Peer { code: 1, .. })), "{error}");
     assert!(server.accept_within(std::time::Duration::from_millis(50)).unwrap().is_none());
@@ -172,7 +172,7 @@ fn statistics_remain_available_after_the_end() {
     let (server, client) = (server("127.0.0.1:0", Offload::Auto), client("127.0.0.1:0", Offload::Auto));
     let ours = client.connect(request(server.local())).unwrap();
     let theirs = server.accept().unwrap();
-    let watches = [ours.another(), theirs.another()];
+    let watches = [ours.another_handle(), theirs.another_handle()];
     let (mut send, _receive) = ours.split();
     send.write_all(&bytes(1, 100_000)).unwrap();
     let mut all = vec![0; 100_000];
@@ -224,7 +224,7 @@ fn a_man_in_the_middle_of_a_pairing_gains_nothing() {
     let code: Code = "1234-5678".parse().unwrap();
     let trusting = |number: u8| {
         let listen = Listen::new(Trust::Anyone, ["test"]);
-        let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(number)) };
+        let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::new(identity(number)) };
         Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
     };
     let any_key = |remote| Connect { trust: Trust::Anyone, ..request(remote) };
@@ -257,7 +257,7 @@ fn a_man_in_the_middle_of_a_pairing_gains_nothing() {
     let ours = client.connect(any_key(thief.local())).unwrap();
     let from_client = thief.accept().unwrap();
     let to_server = thief.connect(any_key(server.local())).unwrap();
-    let hangs_up = from_client.another();
+    let hangs_up = from_client.another_handle();
     let (mut answers, mut requested) = from_client.split();
     let (mut requests, mut answered) = to_server.split();
     let forward = std::thread::spawn(move || std::io::copy(&mut requested, &mut requests));
@@ -314,7 +314,7 @@ fn small_packets_share_calls_where_the_path_takes_large_ones() {
     let client = client("127.0.0.1:0", Offload::Auto);
     let request = Connect { scheme: "sscop".parse().unwrap(), ..request(server.local()) };
     let ours = client.connect(request).unwrap();
-    let watch = ours.another();
+    let watch = ours.another_handle();
     exchange(ours, server.accept().unwrap(), 4 << 20);
     let datagram = watch.stats().datagram;
     drop(watch);

@@ -13,8 +13,8 @@ fn left_after_a_second(rate: &str, scheme: &str) -> (u64, Duration) {
     let identity = |number| Identity::from_secret([number; 32]);
     let bind = |endpoint| Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap();
     let listen = Listen::new(Trust::Anyone, ["test"]);
-    let server = bind(EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) });
-    let client = bind(EndpointConfig::client(identity(1)));
+    let server = bind(EndpointConfig { listen: Some(listen), ..EndpointConfig::new(identity(2)) });
+    let client = bind(EndpointConfig::new(identity(1)));
     // Data in the network is not counted.
     let up = direction(&format!("rate={rate},delay=10ms,buffer=20pkt,mtu=1500B"));
     let relay = RunningRelay::start(config(server.local(), up, direction("delay=10ms")));
@@ -27,7 +27,7 @@ fn left_after_a_second(rate: &str, scheme: &str) -> (u64, Duration) {
     };
     let (mut send, _keep) = client.connect(connect).unwrap().split();
     let theirs = server.accept().unwrap();
-    let watch = theirs.another();
+    let watch = theirs.another_handle();
     let (_keep_too, mut receive) = theirs.split();
     let reader = std::thread::spawn(move || {
         let mut total = 0;

@@ -113,8 +113,7 @@ struct Sockets;
 impl Driver for Sockets {
     fn exchange(&self, scheme: &Scheme, impairments: &Impairments, streams: &[Vec<u8>; 2]) -> ReadBytes {
         let bind = |listen| {
-            let endpoint =
-                EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
+            let endpoint = EndpointConfig { listen, ..EndpointConfig::new(Identity::from_secret([7; 32])) };
             Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
         };
         let server = bind(Some(Listen::new(Trust::Anyone, ["test"])));

@@ -12,7 +12,7 @@ use thalweg_proto::payload::Slice;
 fn socket(number: u8) -> Socket {
     let listen = Listen::new(Trust::Anyone, ["test"]);
     let identity = Identity::from_secret([number; 32]);
-    let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity) };
+    let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::new(identity) };
     Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn datagrams_travel_in_both_directions_beside_a_stream() {
     for length in [0, MAX_DATAGRAM + 1] {
         assert_eq!(ours.send_datagram(&vec![1; length]), Err(NetError::DatagramSize));
     }
-    let (ours_too, theirs_too) = (ours.another(), theirs.another());
+    let (ours_too, theirs_too) = (ours.another_handle(), theirs.another_handle());
     let (mut send, _keep) = ours.split();
     let (_keep_too, mut receive) = theirs.split();
     let stream = std::thread::spawn(move || {

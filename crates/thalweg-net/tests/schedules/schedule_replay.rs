@@ -160,7 +160,7 @@ impl Server {
     fn run(&mut self) {
         let listen = Some(Listen::new(Trust::only(identity(1).public()), ["test"]));
         let config =
-            SocketConfig::new(self.address, EndpointConfig { listen, ..EndpointConfig::client(identity(2)) });
+            SocketConfig::new(self.address, EndpointConfig { listen, ..EndpointConfig::new(identity(2)) });
         let socket = Socket::bind(SocketConfig { clock: self.clock.clone(), ..config }).unwrap();
         let (stop, complete) = (Arc::clone(&self.stop), Arc::clone(&self.complete));
         let (connections, data, pause) = (Arc::clone(&self.connections), Arc::clone(&self.data), self.pause);
@@ -170,7 +170,7 @@ impl Server {
                     let Some(connection) = socket.accept_within(Duration::from_millis(20)).unwrap() else {
                         continue;
                     };
-                    connections.lock().unwrap().push(connection.another());
+                    connections.lock().unwrap().push(connection.another_handle());
                     scope.spawn(|| {
                         let result = exchange(connection, &data[1], &data[0], pause);
                         complete.fetch_add(usize::from(result.is_ok()), Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl Server {
     }
 
     fn watched(&self) -> Vec<Connection> {
-        self.connections.lock().unwrap().iter().map(Connection::another).collect()
+        self.connections.lock().unwrap().iter().map(Connection::another_handle).collect()
     }
 }
 
@@ -219,7 +219,7 @@ impl Client {
         is_back: Arc<AtomicBool>,
     ) -> Self {
         let (clock, jumps) = Clock::with_jumps();
-        let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::client(identity(1)));
+        let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::new(identity(1)));
         let socket = Socket::bind(SocketConfig { clock, ..config }).unwrap();
         let connection = Arc::new(Mutex::new(None));
         let (report, done) = channel();
@@ -237,7 +237,7 @@ impl Client {
                     recorder: None,
                 };
                 let result = socket.connect(request).and_then(|connection| {
-                    *watched.lock().unwrap() = Some(connection.another());
+                    *watched.lock().unwrap() = Some(connection.another_handle());
                     exchange(connection, &data[0], &data[1], pause)
                 });
                 let Err(why) = result else { break };
@@ -258,7 +258,7 @@ impl Client {
     }
 
     fn watched(&self) -> Option<Connection> {
-        self.connection.lock().unwrap().as_ref().map(Connection::another)
+        self.connection.lock().unwrap().as_ref().map(Connection::another_handle)
     }
 
     fn leave(self) {

@@ -239,7 +239,7 @@ impl<P: Payload> Receiver<P> {
 }
 
 impl<P: Payload + Hash> Digest for Receiver<P> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         hash_all(into, (self.deliver, self.expected, &self.held_packets, &self.gaps, &self.due_gaps));
         hash_all(into, (time_until(self.timer, now), self.error));
     }

@@ -268,7 +268,7 @@ impl<P: Payload> Transmitter<P> {
 }
 
 impl<P: Payload<Queue: Hash> + Hash> Digest for Transmitter<P> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         hash_all(
             into,
             (&self.queue, self.first, &self.resend, self.rtt.smoothed(), time_until(self.timer, now)),

@@ -104,7 +104,7 @@ impl Controller for Any {
 }
 
 impl Digest for Any {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         feed_debug(now, self, into);
     }
 }

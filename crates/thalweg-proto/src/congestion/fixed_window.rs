@@ -27,7 +27,7 @@ impl FixedWindow {
 
 impl Digest for FixedWindow {
     /// The controller has no state.
-    fn digest<H: Hasher>(&self, _now: Time, _into: &mut H) {}
+    fn feed_state<H: Hasher>(&self, _now: Time, _into: &mut H) {}
 }
 
 impl Controller for FixedWindow {

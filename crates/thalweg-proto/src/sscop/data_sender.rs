@@ -17,7 +17,7 @@ impl<P: Payload> Sscop<P> {
     /// Sends the next SD, or a due POLL instead. Returns the departure time of the next SD if only the rate holds it
     /// back.
     pub(super) fn send_data(&mut self, now: Time) -> Option<Time> {
-        if self.state != super::State::Ready || self.busy {
+        if self.state != super::State::Ready || self.lower_layer_busy {
             return None;
         }
         let closed = self.is_window_closed();

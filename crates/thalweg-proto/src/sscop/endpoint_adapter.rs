@@ -42,10 +42,10 @@ pub struct Endpoint<P: Payload> {
     pub(super) is_opened: bool,
     pub(super) finishing: bool,
     pub(super) finished: bool,
-    pub(super) writable: bool,
+    pub(super) writable_event_pending: bool,
     pub(super) failed: Option<Failure>,
     pub(super) failure_reported: bool,
-    pub(super) silent: bool,
+    pub(super) peer_is_silent: bool,
     pub(super) paused: bool,
     /// Delivered messages that the application has not consumed, and the consumed octets of the first.
     pub(super) unconsumed: VecDeque<u32>,
@@ -64,10 +64,10 @@ impl<P: Payload> Endpoint<P> {
             is_opened: false,
             finishing: false,
             finished: false,
-            writable: false,
+            writable_event_pending: false,
             failed: None,
             failure_reported: false,
-            silent: false,
+            peer_is_silent: false,
             paused: false,
             unconsumed: VecDeque::new(),
             consumed: 0,
@@ -187,12 +187,12 @@ impl<P: Payload> Endpoint<P> {
                 Request::AcceptResync
             }
             Signal::Release { source, .. } => {
-                let silent = core::mem::take(&mut self.silent) && source == Source::Sscop;
-                self.fail(if silent { Failure::NoAnswer } else { Failure::Released });
+                let is_silent = core::mem::take(&mut self.peer_is_silent) && source == Source::Sscop;
+                self.fail(if is_silent { Failure::NoAnswer } else { Failure::ClosedByPeer });
                 return None;
             }
             Signal::Error(ErrorCode::NoAnswer | ErrorCode::NoResponse) => {
-                self.silent = true;
+                self.peer_is_silent = true;
                 return Some(Event::Congestion(transport::Signal::Timeout));
             }
             Signal::Error(ErrorCode::Retransmission(_)) => {
@@ -276,7 +276,7 @@ impl<P: Payload> Engine for Endpoint<P> {
 
     fn poll(&mut self, now: Time) -> Output<Pdu<P>, Event<P>, Reason> {
         loop {
-            if core::mem::take(&mut self.writable) {
+            if core::mem::take(&mut self.writable_event_pending) {
                 return Output::Event(Event::Writable);
             }
             if let Some(failure) = self.failed.filter(|_| !self.failure_reported) {
@@ -297,7 +297,7 @@ impl<P: Payload> Engine for Endpoint<P> {
             match output {
                 Output::Transmit(pdu) => {
                     let drained = self.queue.is_empty() && self.sscop.queued() == 0;
-                    self.writable = matches!(pdu, Pdu::Sd { .. }) && drained && !self.finishing;
+                    self.writable_event_pending = matches!(pdu, Pdu::Sd { .. }) && drained && !self.finishing;
                     return Output::Transmit(pdu);
                 }
                 Output::Event(signal) => {

@@ -139,9 +139,9 @@ pub struct Sscop<P: Payload> {
     pub(super) received: ReceiverBuffer<P>,
     pub(super) delivered: u64,
     pub(super) timers: Timers,
-    pub(super) retransmitted_parameters: RetransmittedParameters<P>,
+    pub(super) parameters_to_retransmit: RetransmittedParameters<P>,
     /// The lower layer accepts no SD, UD and MD.
-    pub(super) busy: bool,
+    pub(super) lower_layer_busy: bool,
     /// Unanswered POLLs, with their send times.
     pub(super) polls: VecDeque<(SequenceNumber, Time)>,
     pub(super) rtt: RttEstimator,
@@ -175,12 +175,12 @@ impl<P: Payload> Sscop<P> {
             received: ReceiverBuffer::new(),
             delivered: 0,
             timers: Timers::default(),
-            retransmitted_parameters: RetransmittedParameters {
+            parameters_to_retransmit: RetransmittedParameters {
                 uu: None,
                 source: Source::User,
                 bgak_uu: None,
             },
-            busy: false,
+            lower_layer_busy: false,
             polls: VecDeque::new(),
             rtt: RttEstimator::new(&RttConfig::default()),
             paced: false,
@@ -399,7 +399,7 @@ impl<P: Payload> Engine for Sscop<P> {
                 let _ = self.request(now, request);
             }
             Input::Credit(messages) => self.grant(messages),
-            Input::Busy(busy) => self.busy = busy,
+            Input::Busy(busy) => self.lower_layer_busy = busy,
         }
     }
 
@@ -408,7 +408,7 @@ impl<P: Payload> Engine for Sscop<P> {
             if let Some(output) = self.pending_outputs.pop_front() {
                 return output;
             }
-            if !self.busy
+            if !self.lower_layer_busy
                 && let Some(pdu) = self.unnumbered.pop_front()
             {
                 return Output::Transmit(pdu);

@@ -120,7 +120,7 @@ impl<P: Clone> TransmissionBuffer<P> {
 
 impl<P: Hash> TransmissionBuffer<P> {
     /// Feeds `into` with the contents; positions are relative to the first SD, POLL numbers to `latest`.
-    pub fn digest<H: Hasher>(&self, latest: SequenceNumber, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, latest: SequenceNumber, into: &mut H) {
         let Self { slots, first, retransmissions: again, acknowledged: _ } = self;
         hash_all(into, (slots.len(), again.len()));
         for slot in slots {
@@ -186,7 +186,7 @@ impl<P: Payload> ReceiverBuffer<P> {
 
 impl<P: Hash> ReceiverBuffer<P> {
     /// Feeds `into` with the messages; positions are relative to `first`.
-    pub fn digest<H: Hasher>(&self, first: u64, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, first: u64, into: &mut H) {
         hash_all(into, self.messages.len());
         for (place, mu) in &self.messages {
             hash_all(into, (place - first, mu));

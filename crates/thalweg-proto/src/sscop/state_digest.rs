@@ -10,7 +10,7 @@ use crate::units::Time;
 use core::hash::{Hash, Hasher};
 
 impl<P: Payload + Hash> Digest for Sscop<P> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         // Exhaustive destructuring: a new field cannot be forgotten.
         let Self {
             config: _,
@@ -23,8 +23,8 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             received,
             delivered,
             timers,
-            retransmitted_parameters,
-            busy,
+            parameters_to_retransmit,
+            lower_layer_busy,
             polls,
             rtt,
             paced: _,
@@ -40,10 +40,10 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             (state, clear_buffers, vt_s, vt_a, vt_ps.distance_from(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq),
         );
         hash_all(into, (vr_r, vr_h, vr_mr, vr_sq, window_was_open, queue));
-        sent.digest(*vt_ps, into);
-        received.digest(*delivered, into);
-        timers.digest(now, into);
-        hash_all(into, (retransmitted_parameters, busy, waiting, unnumbered));
+        sent.feed_state(*vt_ps, into);
+        received.feed_state(*delivered, into);
+        timers.feed_state(now, into);
+        hash_all(into, (parameters_to_retransmit, lower_layer_busy, waiting, unnumbered));
         // Round-trip times affect only the rate. The rate is fed with absolute times, which is correct but
         // distinguishes some equivalent states.
         if let Some(rate) = rate {
@@ -53,7 +53,7 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
 }
 
 impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self {
             sscop,
             segment: _,
@@ -61,17 +61,20 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             is_opened,
             finishing,
             finished,
-            writable,
+            writable_event_pending,
             failed,
             failure_reported,
-            silent,
+            peer_is_silent,
             paused,
             unconsumed,
             consumed,
             limits: _,
         } = self;
-        sscop.digest(now, into);
-        hash_all(into, (queue, is_opened, finishing, finished, writable, failed, failure_reported));
-        hash_all(into, (silent, paused, unconsumed, consumed));
+        sscop.feed_state(now, into);
+        hash_all(
+            into,
+            (queue, is_opened, finishing, finished, writable_event_pending, failed, failure_reported),
+        );
+        hash_all(into, (peer_is_silent, paused, unconsumed, consumed));
     }
 }

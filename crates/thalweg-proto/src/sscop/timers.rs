@@ -43,7 +43,7 @@ impl Timers {
     }
 
     /// Feeds `into` with the remaining time of each timer.
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         hash_all(into, self.0.map(|at| at.map(|at| time_until(at, now))));
     }
 

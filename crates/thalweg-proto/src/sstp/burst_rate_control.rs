@@ -153,7 +153,7 @@ impl BurstClock {
     }
 
     /// Feeds `into` with the state that determines departure times.
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self { spec, spacing: _, resume, start_time, packets_sent, next, idled } = self;
         let end = self.period_end();
         // Lateness within the slack does not slow the clock down. Larger values are equivalent, or are taken modulo the

@@ -501,7 +501,7 @@ impl<P: Payload> Assembly<P> {
 
 impl<P: Payload + Hash> Assembly<P> {
     /// Feeds `into` with all state except counters and empty vectors; segments are counted from `first`.
-    pub fn digest<H: Hasher>(&self, first: u64, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, first: u64, into: &mut H) {
         let Self {
             config,
             tracks,

@@ -9,7 +9,7 @@ use crate::units::{Duration, Time};
 use core::hash::{Hash, Hasher};
 
 impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
-    /// [`Digest::digest`] with numbers counted from `origin`.
+    /// [`Digest::feed_state`] with numbers counted from `origin`.
     pub fn digest_from<H: Hasher>(&self, now: Time, origin: Origin, into: &mut H) {
         // Exhaustive destructuring: a new field cannot be forgotten.
         let Self {
@@ -33,7 +33,7 @@ impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
             answers: _,
             stats,
         } = self;
-        clock.digest(now, into);
+        clock.feed_state(now, into);
         hash_all(into, (queue, origin.segment(*low), origin.segment(*high), records.len(), resends.len()));
         let min_rtt = stats.common.min_rtt.unwrap_or(Duration::MAX);
         for Record {
@@ -67,13 +67,13 @@ impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
 }
 
 impl<P: Payload<Queue: Hash> + Hash> Digest for Sender<P> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         self.digest_from(now, Origin::default(), into);
     }
 }
 
 impl<P: Payload + Hash> Receiver<P> {
-    /// [`Digest::digest`] with numbers counted from `origin`.
+    /// [`Digest::feed_state`] with numbers counted from `origin`.
     pub fn digest_from<H: Hasher>(&self, now: Time, origin: Origin, into: &mut H) {
         // Exhaustive destructuring: a new field cannot be forgotten.
         let Self {
@@ -92,7 +92,7 @@ impl<P: Payload + Hash> Receiver<P> {
             answered_at,
             stats: _,
         } = self;
-        assembly.digest(origin.segment, into);
+        assembly.feed_state(origin.segment, into);
         hash_all(
             into,
             (origin.shipment(*next_shipment), waiting.len(), keep_alives_since, pending.len(), held.len()),
@@ -130,7 +130,7 @@ impl<P: Payload + Hash> Receiver<P> {
 }
 
 impl<P: Payload + Hash> Digest for Receiver<P> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         self.digest_from(now, Origin::default(), into);
     }
 }

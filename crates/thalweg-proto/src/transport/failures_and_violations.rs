@@ -10,7 +10,7 @@ pub enum Failure {
     /// The peer was silent for longer than allowed.
     NoAnswer,
     /// The peer closed or refused the connection.
-    Released,
+    ClosedByPeer,
     /// The endpoints disagreed on the data sent, and data was lost.
     Desynchronised,
     /// The peer acknowledged unsent data, or reported fewer congestion marks than before.

@@ -70,7 +70,7 @@ impl Pause {
 }
 
 impl Digest for Pause {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self { config: _, is_on, stopped_at, waits } = self;
         // The restart time matters only while the timer is stopped.
         hash_all(into, (is_on, waits, (!self.retransmission_timer_runs()).then(|| now.since(*stopped_at))));

@@ -62,7 +62,7 @@ pub(super) struct Scoreboard<P: Payload, I> {
 impl<P: Payload + Hash, I: Copy + Default + Hash> Scoreboard<P, I> {
     /// Feeds the state that determines future behaviour into `into`, for a sender that gives up after
     /// `max_retransmissions` of a segment. Without a limit, their count matters only as zero or not.
-    pub fn digest<H: Hasher>(&self, now: Time, max_retransmissions: Option<u32>, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, now: Time, max_retransmissions: Option<u32>, into: &mut H) {
         let max_retransmissions = max_retransmissions.unwrap_or(0).max(1);
         for (index, kept) in self.records.iter().enumerate() {
             let Some(record) = self.record(index) else { continue };

@@ -61,7 +61,9 @@ impl Policy for DecBit {
             self.area = [self.area[1], 0];
         }
         self.queued_packets = view.packets;
-        outcome == ArrivalOutcome::Waits && arrival.source.is_some() && self.average() > self.spec.threshold
+        outcome == ArrivalOutcome::Waits
+            && arrival.source.is_some()
+            && self.average() > self.spec.threshold_packets
     }
 
     fn on_departure(
@@ -83,7 +85,7 @@ mod tests {
     use super::super::test_helpers::{ACK, RATE, at_millis, data_packet, queue_view};
     use super::*;
 
-    const SPEC: DecBitSpec = DecBitSpec { threshold: 1.0 };
+    const SPEC: DecBitSpec = DecBitSpec { threshold_packets: 1.0 };
 
     /// Returns the view of a line that became idle at `busy_until` or is busy until then.
     fn line(millis: u64, packets: u64, busy_until: u64) -> View {
@@ -154,7 +156,7 @@ mod tests {
     fn the_threshold_is_a_parameter() {
         // One packet waits behind another: the average is 2.
         let marked = |threshold| {
-            let mut policy = DecBit::new(&DecBitSpec { threshold });
+            let mut policy = DecBit::new(&DecBitSpec { threshold_packets: threshold });
             arrive(&mut policy, &line(0, 0, 0), ArrivalOutcome::InService);
             arrive(&mut policy, &line(0, 1, 100), ArrivalOutcome::Waits);
             arrive(&mut policy, &line(50, 2, 100), ArrivalOutcome::Waits)

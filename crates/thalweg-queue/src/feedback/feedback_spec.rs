@@ -12,7 +12,7 @@ pub struct FeedbackSpec {
     /// Flows that receive messages.
     pub recipients: Recipients,
     /// Message size on the wire, in bytes.
-    pub message: u32,
+    pub message_bytes: u32,
 }
 
 /// Flows to which a router sends messages.
@@ -45,13 +45,13 @@ pub struct SeifSpec {
     pub policy: SeifPolicy,
     /// Buffer share above which the static policy sends, and below which the static and reacting policies are re-armed,
     /// 0 to 1.
-    pub threshold: f64,
+    pub threshold_share: f64,
     /// Suppresses further messages to a source until the congestion has ended.
     pub filter: bool,
     /// Interval at which the table of sources is cleared; zero disables clearing.
     pub routing_interval: Duration,
     /// Maximum distance of notified sources from the router, in links.
-    pub reach: Option<u32>,
+    pub max_links: Option<u32>,
     /// Marks packets of notified sources; other routers do not notify sources of marked packets again.
     pub mark: bool,
     /// Limit on the messages; `None` for none.
@@ -67,7 +67,7 @@ pub struct OverheadSpec {
     /// Means to stay below the share.
     pub control: OverheadControl,
     /// Message size on the wire, in bytes.
-    pub message: u32,
+    pub message_bytes: u32,
 }
 
 /// Means of a SEIF router against too many messages.
@@ -92,7 +92,7 @@ pub enum SeifPolicy {
         /// Share of the free buffer that may fill until sources react, above 0 up to 1.
         alpha: f64,
         /// Time from a message to its effect at the router with an empty queue.
-        response: Duration,
+        response_time: Duration,
         /// Measurement window of the arrival rate.
         window: Duration,
     },
@@ -102,10 +102,10 @@ impl Default for SeifSpec {
     fn default() -> Self {
         Self {
             policy: SeifPolicy::Static,
-            threshold: 0.8,
+            threshold_share: 0.8,
             filter: true,
             routing_interval: Duration::from_secs(10),
-            reach: None,
+            max_links: None,
             mark: false,
             overhead: None,
         }
@@ -116,7 +116,7 @@ impl Default for SeifSpec {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuenchSpec {
     /// Minimum buffer occupancy for notifications, as a share of the limit, 0 to 1.
-    pub threshold: f64,
+    pub threshold_share: f64,
     /// Notifies only the sources of dropped packets, as in RFC 792.
     pub on_drop: bool,
 }
@@ -125,7 +125,7 @@ pub struct QuenchSpec {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DecBitSpec {
     /// Average number of packets at the line above which packets are marked.
-    pub threshold: f64,
+    pub threshold_packets: f64,
 }
 
 /// Parameters of rations.
@@ -141,13 +141,13 @@ pub struct RationsSpec {
 
 impl Default for QuenchSpec {
     fn default() -> Self {
-        Self { threshold: 0.5, on_drop: false }
+        Self { threshold_share: 0.5, on_drop: false }
     }
 }
 
 impl Default for DecBitSpec {
     fn default() -> Self {
-        Self { threshold: 1.0 }
+        Self { threshold_packets: 1.0 }
     }
 }
 
@@ -160,7 +160,7 @@ impl Default for RationsSpec {
 impl FeedbackSpec {
     /// Returns the default messages of a policy: 50 bytes, to flows that support them.
     pub const fn new(policy: PolicySpec) -> Self {
-        Self { policy, recipients: Recipients::Capable, message: 50 }
+        Self { policy, recipients: Recipients::Capable, message_bytes: 50 }
     }
 
     /// Checks the parameters.
@@ -170,10 +170,10 @@ impl FeedbackSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         match &self.policy {
             PolicySpec::Seif(spec) => spec.check(),
-            PolicySpec::SourceQuench(spec) => check_share("feedback.threshold", spec.threshold),
-            PolicySpec::DecBit(spec) if spec.threshold >= 0.0 => Ok(()),
+            PolicySpec::SourceQuench(spec) => check_share("feedback.threshold", spec.threshold_share),
+            PolicySpec::DecBit(spec) if spec.threshold_packets >= 0.0 => Ok(()),
             PolicySpec::DecBit(spec) => {
-                Err(SpecError::TooSmall { what: "feedback.threshold", value: spec.threshold })
+                Err(SpecError::TooSmall { what: "feedback.threshold", value: spec.threshold_packets })
             }
             PolicySpec::Rations(spec) if spec.interval.is_zero() => {
                 Err(SpecError::TooSmall { what: "feedback.interval", value: 0.0 })
@@ -205,7 +205,7 @@ impl PolicySpec {
 
 impl SeifSpec {
     fn check(&self) -> Result<(), SpecError> {
-        check_share("feedback.threshold", self.threshold)?;
+        check_share("feedback.threshold", self.threshold_share)?;
         if let Some(overhead) = &self.overhead {
             check_share("feedback.overhead", overhead.share)?;
         }

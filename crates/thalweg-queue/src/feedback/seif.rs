@@ -54,15 +54,15 @@ impl Seif {
     /// Returns the queue length minus the threshold, in the unit of the buffer. An unlimited buffer has no threshold.
     fn excess(&self, view: &View) -> f64 {
         match self.limit {
-            Limit::Packets(limit) => view.packets as f64 - self.spec.threshold * limit as f64,
-            Limit::Bytes(limit) => view.bytes as f64 - self.spec.threshold * limit as f64,
+            Limit::Packets(limit) => view.packets as f64 - self.spec.threshold_share * limit as f64,
+            Limit::Bytes(limit) => view.bytes as f64 - self.spec.threshold_share * limit as f64,
             Limit::Unlimited => f64::NEG_INFINITY,
         }
     }
 
     /// Evaluates the dynamic rule (Liang 1991, section 3.2): `(lambda - mu) * dt > alpha * b`, in bytes and seconds.
     fn predicts_overflow(&mut self, view: &View) -> bool {
-        let (SeifPolicy::Dynamic { alpha, response, .. }, Some(arrivals)) =
+        let (SeifPolicy::Dynamic { alpha, response_time, .. }, Some(arrivals)) =
             (self.spec.policy, &mut self.arrivals)
         else {
             return false;
@@ -77,7 +77,7 @@ impl Seif {
             return false;
         }
         let waiting = if mu > 0.0 { view.bytes as f64 / mu } else { f64::INFINITY };
-        (lambda - mu) * (response.as_secs_f64() + waiting) > alpha * free
+        (lambda - mu) * (response_time.as_secs_f64() + waiting) > alpha * free
     }
 
     /// Re-arms the policy once the congestion has ended.
@@ -97,7 +97,7 @@ impl Seif {
 
     /// Returns true for a source within reach of messages.
     fn reaches(&self, hops: u32) -> bool {
-        self.spec.reach.is_none_or(|reach| hops <= reach)
+        self.spec.max_links.is_none_or(|reach| hops <= reach)
     }
 
     /// Notifies the owners of dropped packets.
@@ -115,7 +115,7 @@ impl Seif {
     /// Notifies all other sources; owners of dropped packets get a separate message.
     fn warn(&mut self, view: &View, dropped: &[PassingPacket], messages: &mut Vec<Message>) {
         self.has_warned = true;
-        let (reach, mark) = (self.spec.reach, self.spec.mark);
+        let (reach, mark) = (self.spec.max_links, self.spec.mark);
         let is_owner =
             |flow| dropped.iter().any(|packet| packet.source.is_some_and(|owner: Source| owner.flow == flow));
         let is_due = |known: &SourceState| {

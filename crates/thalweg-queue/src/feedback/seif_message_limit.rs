@@ -40,7 +40,7 @@ impl MessageLimit {
     }
 
     fn cost(&self, hops: u32) -> f64 {
-        f64::from(self.spec.message) * f64::from(hops.max(1))
+        f64::from(self.spec.message_bytes) * f64::from(hops.max(1))
     }
 
     /// Saves the limit's share of the line's rate since the last call.

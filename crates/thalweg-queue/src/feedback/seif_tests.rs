@@ -18,10 +18,10 @@ const fn reacting(filter: bool) -> SeifSpec {
 
 const STATIC: SeifSpec = SeifSpec {
     policy: SeifPolicy::Static,
-    threshold: 0.8,
+    threshold_share: 0.8,
     filter: true,
     routing_interval: Duration::from_secs(10),
-    reach: None,
+    max_links: None,
     mark: false,
     overhead: None,
 };
@@ -96,7 +96,7 @@ fn without_the_filter_every_arrival_above_the_threshold_warns() {
 
 #[test]
 fn a_packet_in_immediate_service_sends_no_warning_but_registers_its_source() {
-    let mut policy = seif(SeifSpec { threshold: 0.0, ..STATIC });
+    let mut policy = seif(SeifSpec { threshold_share: 0.0, ..STATIC });
     let empty = queue_view(0, 0, 0);
     let first = messages_of(|messages| {
         policy.on_arrival(&empty, &data_packet(7, 0), ArrivalOutcome::InService, &[], messages)
@@ -206,7 +206,7 @@ fn dropping_its_queued_packets_removes_a_source() {
 fn sources_out_of_reach_get_no_message() {
     // All of these are three links away.
     for (reach, expected) in [(2, vec![]), (3, vec![(1, None)])] {
-        let mut policy = seif(SeifSpec { reach: Some(reach), ..STATIC });
+        let mut policy = seif(SeifSpec { max_links: Some(reach), ..STATIC });
         assert_eq!(arrive(&mut policy, 1, 9), expected);
         let owner = overflow(&mut policy, 1, data_packet(1, 4));
         assert_eq!(owner.len(), expected.len());
@@ -254,7 +254,7 @@ fn the_dynamic_rule_compares_predicted_arrivals_with_free_buffer() {
     for (alpha, expected) in [(0.5, vec![(1, None)]), (0.8, vec![])] {
         let policy = SeifPolicy::Dynamic {
             alpha,
-            response: Duration::from_millis(200),
+            response_time: Duration::from_millis(200),
             window: Duration::from_secs(1),
         };
         let mut policy = seif(SeifSpec { policy, ..STATIC });
@@ -281,8 +281,11 @@ fn the_dynamic_rule_compares_predicted_arrivals_with_free_buffer() {
 #[test]
 fn the_dynamic_rule_is_inactive_while_arrivals_do_not_exceed_departures() {
     // For any queue length.
-    let policy =
-        SeifPolicy::Dynamic { alpha: 0.1, response: Duration::from_secs(9), window: Duration::from_secs(1) };
+    let policy = SeifPolicy::Dynamic {
+        alpha: 0.1,
+        response_time: Duration::from_secs(9),
+        window: Duration::from_secs(1),
+    };
     let mut policy = seif(SeifSpec { policy, ..STATIC });
     assert_eq!(arrive(&mut policy, 1, 10), []);
 }
@@ -367,7 +370,7 @@ fn warning(policy: &mut Seif, second: u64, flows: &[(u64, u32)]) -> Vec<Message>
 }
 
 const fn limited(share: f64, control: OverheadControl) -> SeifSpec {
-    SeifSpec { overhead: Some(OverheadSpec { share, control, message: 50 }), ..STATIC }
+    SeifSpec { overhead: Some(OverheadSpec { share, control, message_bytes: 50 }), ..STATIC }
 }
 
 #[test]

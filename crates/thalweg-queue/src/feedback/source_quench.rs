@@ -22,7 +22,7 @@ impl SourceQuench {
     }
 
     fn is_long(&self, view: &View) -> bool {
-        let share = self.spec.threshold;
+        let share = self.spec.threshold_share;
         match self.limit {
             Limit::Packets(limit) => view.packets as f64 >= share * limit as f64,
             Limit::Bytes(limit) => view.bytes as f64 >= share * limit as f64,
@@ -72,7 +72,7 @@ mod tests {
     use super::super::test_helpers::{ACK, data_packet, messages_of, queue_view};
     use super::*;
 
-    const EARLY: QuenchSpec = QuenchSpec { threshold: 0.5, on_drop: false };
+    const EARLY: QuenchSpec = QuenchSpec { threshold_share: 0.5, on_drop: false };
 
     #[test]
     fn each_packet_that_finds_the_queue_half_full_is_answered() {

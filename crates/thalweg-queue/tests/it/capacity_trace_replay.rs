@@ -16,7 +16,7 @@ fn replay(trace: &CapacityTrace, packets: &[(Time, u32)]) -> Vec<Time> {
     for repetition in 0.. {
         for &at in &trace.opportunities {
             let at = at + trace.period * repetition;
-            let mut budget = trace.bytes;
+            let mut budget = trace.bytes_per_opportunity;
             while budget > 0 {
                 let Some((ready, missing)) = waiting.front_mut() else { return departures };
                 if *ready >= at {
@@ -42,7 +42,7 @@ fn traces() -> impl Strategy<Value = CapacityTrace> {
         CapacityTrace {
             opportunities: millis.into_iter().map(|ms| Time::ZERO + Duration::from_millis(ms)).collect(),
             period: Duration::from_millis((last + rest).max(1)),
-            bytes,
+            bytes_per_opportunity: bytes,
         }
     })
 }
@@ -66,11 +66,11 @@ proptest! {
         let trace = Arc::new(trace);
         // Queries at each arrival and queries when the line is free give the same departures.
         let mut in_advance = CapacityClock::new(trace.clone()).unwrap();
-        let found: Vec<Time> = packets.iter().map(|&(ready, size)| in_advance.departure(ready, size)).collect();
+        let found: Vec<Time> = packets.iter().map(|&(ready, size)| in_advance.book_departure(ready, size)).collect();
         prop_assert_eq!(&found, &expected);
         let (mut at_leisure, mut free) = (CapacityClock::new(trace).unwrap(), Time::ZERO);
         for (&(ready, size), &expected) in packets.iter().zip(&expected) {
-            free = at_leisure.departure(ready.max(free), size);
+            free = at_leisure.book_departure(ready.max(free), size);
             prop_assert_eq!(free, expected);
         }
     }
@@ -82,7 +82,7 @@ proptest! {
         let mut last = Time::ZERO;
         for (now, size) in requests {
             let now = Time::from_picos(now);
-            let departure = clock.departure(now, size);
+            let departure = clock.book_departure(now, size);
             prop_assert!(departure >= last && departure >= now);
             last = departure;
         }

@@ -237,7 +237,7 @@ fn capacity_trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<Capac
         }
     }
     let period = opportunities.last()?.since(Time::ZERO);
-    Some(CapacityTrace { opportunities, period, bytes: BYTES })
+    Some(CapacityTrace { opportunities, period, bytes_per_opportunity: BYTES })
 }
 
 /// Maximum number of opportunities: an hour at 100 Mbit/s.

@@ -168,7 +168,7 @@ impl Recording {
             sent_at: at(packet.time),
             size: packet.size.saturating_add(headers),
             length: packet.length,
-            acknowledged: packet.is_acked().then(|| at(packet.acked)),
+            acknowledged: packet.is_acked().then(|| at(packet.acked_at)),
             is_lost: packet.is_lost_on_path(),
             is_retransmission: packet.is(thalweg_trace::Packet::RETRANSMISSION),
         });

@@ -75,7 +75,7 @@ pub fn delivery_opportunities(
         return Err(NoTrace::Unsupported(key));
     }
     if let Some(capacity_trace) = &direction.capacity {
-        let is_plain = capacity_trace.bytes == BYTES
+        let is_plain = capacity_trace.bytes_per_opportunity == BYTES
             && capacity_trace.period <= duration
             && capacity_trace.opportunities.last() == Some(&(Time::ZERO + capacity_trace.period))
             && capacity_trace.opportunities.iter().all(|at| at.as_picos() % PICOS_PER_MILLI == 0)
@@ -96,7 +96,7 @@ pub fn delivery_opportunities(
     }
     let last = found.times.last().filter(|last| **last > Time::ZERO);
     let period = last.ok_or(NoTrace::Nothing(duration))?.since(Time::ZERO);
-    Ok(CapacityTrace { opportunities: found.times, period, bytes: BYTES })
+    Ok(CapacityTrace { opportunities: found.times, period, bytes_per_opportunity: BYTES })
 }
 
 /// Returns the successive rates of a direction until `end`.
@@ -156,7 +156,7 @@ impl Opportunities {
         let period = capacity_trace.period.as_picos();
         let all = u128::from(end.as_picos() / period + 1) * capacity_trace.opportunities.len() as u128;
         self.check(all)?;
-        let each = u128::from(capacity_trace.bytes) * 8 * PICOS_PER_SECOND;
+        let each = u128::from(capacity_trace.bytes_per_opportunity) * 8 * PICOS_PER_SECOND;
         for repetition in 0..=end.as_picos() / period {
             for at in &capacity_trace.opportunities {
                 let at = (repetition * period).saturating_add(at.as_picos());
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(trace(&direction, 100), capacity_trace);
         // Truncated traces, or traces with another opportunity size, are converted to mahimahi opportunities.
         assert_eq!(trace(&direction, 5).opportunities, [0, 3, 3].map(at));
-        direction.capacity = Some(Arc::new(CapacityTrace { bytes: 750, ..capacity_trace }));
+        direction.capacity = Some(Arc::new(CapacityTrace { bytes_per_opportunity: 750, ..capacity_trace }));
         assert_eq!(trace(&direction, 25).opportunities, [3, 10, 13, 20, 23].map(at));
         direction.schedule = vec![change(12, Rate::ZERO), change(14, Rate::from_mbits_per_sec(1))];
         assert_eq!(trace(&direction, 25).opportunities, [3, 10, 20, 23].map(at));

@@ -254,7 +254,7 @@ pub const MAX_RESULTS: u64 = 1 << 30;
 
 /// Returns the text of the results in `folder`.
 fn read_results_text(folder: &Path, path: &Path) -> Result<String, FolderError> {
-    Reader::new(MAX_RESULTS).text(path).map_err(|error| match error.is_missing() {
+    Reader::new(MAX_RESULTS).read_text(path).map_err(|error| match error.is_missing() {
         true => FolderError::NoResults(folder.to_owned()),
         false => FolderError::Io(path.to_owned(), error.into()),
     })

@@ -35,7 +35,7 @@ pub struct PathFlows {
 pub(super) struct MaxMin<'a> {
     pub classes: Vec<Class<'a>>,
     /// Goodput of a flow of each class, in bit/s.
-    pub shares: Vec<f64>,
+    pub fair_rates_bps: Vec<f64>,
     /// Saturated directions.
     saturated: BTreeSet<DirectionId>,
 }
@@ -48,8 +48,8 @@ impl<'a> MaxMin<'a> {
             return None;
         }
         let classes = flow_classes(spec, variants, &all_paths(spec))?;
-        let (shares, full) = max_min(spec, &classes);
-        Some(Self { classes, shares, saturated: full })
+        let (fair_rates_bps, saturated) = max_min(spec, &classes);
+        Some(Self { classes, fair_rates_bps, saturated })
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Class<'a> {
     pair: u32,
     flows: f64,
     /// Bits on the wire of each direction per bit of goodput of one flow.
-    pub uses: Vec<(DirectionId, f64)>,
+    pub wire_load: Vec<(DirectionId, f64)>,
     /// Goodput limit of a flow other than shared links.
     limit: f64,
     /// The part of it that is the window over the unloaded round-trip time; infinite without a window.
@@ -76,9 +76,9 @@ impl Contention {
     /// Returns the same for a network whose flows have other schemes in each of `variants`: windows that limit a flow
     /// under some schemes alone do not count.
     pub fn from_variants(spec: &Spec, variants: &[&Spec]) -> Option<Self> {
-        let MaxMin { classes, shares, saturated: full } = MaxMin::from_spec(spec, variants)?;
+        let MaxMin { classes, fair_rates_bps, saturated } = MaxMin::from_spec(spec, variants)?;
         let crossed = |class: &Class<'_>| -> BTreeSet<DirectionId> {
-            class.uses.iter().map(|(hop, _)| *hop).filter(|hop| full.contains(hop)).collect()
+            class.wire_load.iter().map(|(hop, _)| *hop).filter(|hop| saturated.contains(hop)).collect()
         };
         let sets: Vec<BTreeSet<DirectionId>> = classes.iter().map(crossed).collect();
         let wanting =
@@ -89,9 +89,9 @@ impl Contention {
             return None;
         }
         // Queues that serve by priority or weights give other shares.
-        let serves_equally = |hop: &DirectionId| !line_of(spec, *hop).queue.serves_by_priority();
-        let is_steady =
-            wanting().all(|class| is_steady(spec, classes[class].group)) && full.iter().all(serves_equally);
+        let serves_equally = |hop: &DirectionId| !line_of(spec, *hop).queue.depends_on_priority();
+        let is_steady = wanting().all(|class| is_steady(spec, classes[class].group))
+            && saturated.iter().all(serves_equally);
         let paths = wanting().map(|number| {
             let class = &classes[number];
             PathFlows {
@@ -103,7 +103,7 @@ impl Contention {
                     .iter()
                     .map(|hop| spec.links[*hop as usize / 2].name.clone())
                     .collect(),
-                max_min_bps: is_steady.then_some(shares[number]),
+                max_min_bps: is_steady.then_some(fair_rates_bps[number]),
             }
         });
         Some(Self { paths: paths.collect() })
@@ -112,11 +112,11 @@ impl Contention {
 
 /// Returns true for flows that send during the whole measured time.
 pub(super) fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
-    let last = group.start + group.spread + group.stagger * u64::from(group.count.saturating_sub(1));
-    let counted = thalweg_proto::units::Time::ZERO + spec.warmup;
+    let last_start = group.start + group.spread + group.stagger * u64::from(group.count.saturating_sub(1));
+    let measured_from = thalweg_proto::units::Time::ZERO + spec.warmup;
     let end = thalweg_proto::units::Time::ZERO + spec.duration;
-    let soon = thalweg_proto::units::Time::ZERO + spec.duration / START_SPAN_DIVISOR;
-    last <= counted.max(soon) && group.stop.is_none_or(|stop| stop >= end)
+    let early_end = thalweg_proto::units::Time::ZERO + spec.duration / START_SPAN_DIVISOR;
+    last_start <= measured_from.max(early_end) && group.stop.is_none_or(|stop| stop >= end)
 }
 
 /// Returns the flows with a known long-run demand, by group and path; `None` where a path is unknown.
@@ -135,17 +135,18 @@ fn flow_classes<'a>(
         };
         let on_wire = |line: &DirectionSpec| wire_bytes_per_byte(group, line.framing);
         // A configured rate counts headers.
-        let kept = group.transport.properties().rates().max;
-        let kept =
-            kept.map_or(f64::INFINITY, |rate| rate.as_f64() / wire_bytes_per_byte(group, Framing::None));
+        let configured_rate_limit = group.transport.properties().rates().max;
+        let configured_rate_limit = configured_rate_limit
+            .map_or(f64::INFINITY, |rate| rate.as_f64() / wire_bytes_per_byte(group, Framing::None));
         let access = group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
         let access_goodput = access.map(|line| line.nominal_rate().as_f64() / on_wire(line));
-        let limit = access_goodput.fold(demand.min(kept), f64::min);
+        let limit = access_goodput.fold(demand.min(configured_rate_limit), f64::min);
         let mut windows = variants.iter().map(|variant| variant.groups.get(number).and_then(largest_window));
         let window = windows.try_fold(0.0, |largest, window| Some(f64::max(largest, window?)));
         for (pair, [from, to]) in (0..).zip(group.node_pairs()) {
             let route = routes.get(&(from, to))?;
-            let uses = route.shares.iter().map(|&(hop, share)| (hop, share * on_wire(line_of(spec, hop))));
+            let wire_load =
+                route.shares.iter().map(|&(hop, share)| (hop, share * on_wire(line_of(spec, hop))));
             let window_limit = window.zip(routes.get(&(to, from))).and_then(|(bytes, back)| {
                 let mut hops = route.shares.iter().chain(&back.shares);
                 // A changed delay changes the round-trip time.
@@ -158,10 +159,10 @@ fn flow_classes<'a>(
                 group,
                 pair,
                 flows: f64::from(group.flows_of_pair(pair as usize)),
-                uses: uses.collect(),
+                wire_load: wire_load.collect(),
                 limit: limit.min(window_limit),
                 window_limit,
-                wants_more: wants_more && kept.is_infinite(),
+                wants_more: wants_more && configured_rate_limit.is_infinite(),
             });
         }
     }
@@ -189,19 +190,19 @@ fn long_run_capacity(line: &DirectionSpec) -> f64 {
 /// (water-filling) until a direction is full or a flow reaches its limit; the flows stopped by that keep their rates.
 fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionId>) {
     let mut spare_rate: BTreeMap<DirectionId, f64> = BTreeMap::new();
-    for (hop, _) in classes.iter().flat_map(|class| &class.uses) {
+    for (hop, _) in classes.iter().flat_map(|class| &class.wire_load) {
         spare_rate.entry(*hop).or_insert_with(|| long_run_capacity(line_of(spec, *hop)));
     }
-    let mut shares = vec![0.0; classes.len()];
+    let mut fair_rates_bps = vec![0.0; classes.len()];
     let mut rises: Vec<bool> = classes.iter().map(|class| class.flows > 0.0).collect();
-    let mut full = BTreeSet::new();
+    let mut saturated = BTreeSet::new();
     let mut level = 0.0;
     // Each round stops at least one class.
     for _ in 0..classes.len() {
         let mut slope: BTreeMap<DirectionId, f64> = BTreeMap::new();
         let rising = || classes.iter().zip(&rises).filter(|(_, rises)| **rises).map(|(class, _)| class);
         for class in rising() {
-            for (hop, per_bit) in &class.uses {
+            for (hop, per_bit) in &class.wire_load {
                 *slope.entry(*hop).or_default() += per_bit * class.flows;
             }
         }
@@ -217,21 +218,21 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
             if let Some(spare_rate) = spare_rate.get_mut(hop) {
                 *spare_rate -= slope * step.max(0.0);
                 if *spare_rate <= long_run_capacity(line_of(spec, *hop)) * RELATIVE_TOLERANCE {
-                    full.insert(*hop);
+                    saturated.insert(*hop);
                 }
             }
         }
         for (number, class) in classes.iter().enumerate() {
-            let is_full = class.uses.iter().any(|(hop, _)| full.contains(hop));
+            let is_full = class.wire_load.iter().any(|(hop, _)| saturated.contains(hop));
             let is_content =
                 class.limit.is_finite() && class.limit - level <= class.limit * RELATIVE_TOLERANCE;
             if rises[number] && (is_full || is_content) {
                 rises[number] = false;
-                shares[number] = level;
+                fair_rates_bps[number] = level;
             }
         }
     }
-    (shares, full)
+    (fair_rates_bps, saturated)
 }
 
 /// Maximum number of paths of backlogged flows to analyse.
@@ -370,7 +371,7 @@ mod tests {
         let limit = 2.0 * 1028.0 * 8.0 / (2.0 + 0.4112 + 0.0112) / 1000.0;
         let spec = windowed(2);
         let classes = MaxMin::from_spec(&spec, &[&spec]).unwrap();
-        let wire: Vec<f64> = classes.shares.iter().map(|bps| bps * 1.028 / 1e6).collect();
+        let wire: Vec<f64> = classes.fair_rates_bps.iter().map(|bps| bps * 1.028 / 1e6).collect();
         assert!((wire[1] - limit).abs() < 1e-6, "{wire:?}, not {limit}");
         // Only the second link is full: there is no contention over several.
         assert!((wire[0] - 10.0).abs() < 1e-6 && (wire[2] - 10.0).abs() < 1e-6, "{wire:?}");

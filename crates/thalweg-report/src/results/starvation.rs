@@ -69,14 +69,15 @@ impl FairShares {
         if !spec.groups.iter().all(|group| is_known(&group.workload)) {
             return Self::default();
         }
-        let Some(MaxMin { classes, shares, .. }) = MaxMin::from_spec(spec, &[spec]) else {
+        let Some(MaxMin { classes, fair_rates_bps, .. }) = MaxMin::from_spec(spec, &[spec]) else {
             return Self::default();
         };
         let of_group = |group: &GroupSpec| {
-            let own = || classes.iter().zip(&shares).filter(|(class, _)| core::ptr::eq(class.group, group));
+            let own =
+                || classes.iter().zip(&fair_rates_bps).filter(|(class, _)| core::ptr::eq(class.group, group));
             let access =
                 group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
-            let lines = own().flat_map(|(class, _)| &class.uses).map(|(hop, _)| line_of(spec, *hop));
+            let lines = own().flat_map(|(class, _)| &class.wire_load).map(|(hop, _)| line_of(spec, *hop));
             let is_backlogged = own().all(|(class, _)| class.wants_more) && is_steady(spec, group);
             (is_backlogged && lines.chain(access).all(is_plain)).then(|| Shares {
                 group: group.name.clone(),
@@ -138,7 +139,7 @@ impl Pair {
         Self {
             share: *share,
             has_window_limit,
-            path: class.uses.iter().map(|(hop, _)| *hop as usize).collect(),
+            path: class.wire_load.iter().map(|(hop, _)| *hop as usize).collect(),
         }
     }
 }
@@ -165,7 +166,7 @@ fn is_plain(line: &DirectionSpec) -> bool {
         && line.periodic_variation.is_none()
         && line.impairment.loss == LossSpec::None
         && line.impairment.corrupt == 0.0
-        && !line.queue.serves_by_priority()
+        && !line.queue.depends_on_priority()
 }
 
 /// Returns true for a backlogged flow that carried little, limited by neither its application nor its receiver: queues

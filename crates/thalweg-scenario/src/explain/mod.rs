@@ -490,13 +490,13 @@ fn describe_feedback(feedback: &FeedbackSpec) -> String {
     };
     let percent =
         |share: f64| format!("{:.3}", share * 100.0).trim_end_matches('0').trim_end_matches('.').to_owned();
-    let size = feedback.message;
+    let size = feedback.message_bytes;
     match &feedback.policy {
         PolicySpec::Seif(spec) => {
             let when = match spec.policy {
-                SeifPolicy::Static => format!("above {} % occupancy", percent(spec.threshold)),
+                SeifPolicy::Static => format!("above {} % occupancy", percent(spec.threshold_share)),
                 SeifPolicy::Reacting => "at a drop".to_owned(),
-                SeifPolicy::Dynamic { alpha, response, .. } => {
+                SeifPolicy::Dynamic { alpha, response_time: response, .. } => {
                     format!(
                         "when more than {alpha} of the free space arrives within {}",
                         round_to_four_significant_digits(response)
@@ -506,9 +506,9 @@ fn describe_feedback(feedback: &FeedbackSpec) -> String {
             let again = match (spec.filter, spec.policy) {
                 (false, _) => ", each time".to_owned(),
                 (true, SeifPolicy::Dynamic { .. }) => ", again after that has ended".to_owned(),
-                (true, _) => format!(", again after it was below {} %", percent(spec.threshold)),
+                (true, _) => format!(", again after it was below {} %", percent(spec.threshold_share)),
             };
-            let reach = spec.reach.map_or_else(String::new, |reach| format!(" within {reach} links"));
+            let reach = spec.max_links.map_or_else(String::new, |reach| format!(" within {reach} links"));
             let mark = if spec.mark { ", unless another router has done so" } else { "" };
             format!("seif: warns the sources{whom}{reach} {when}{again}{mark}; messages of {size} B")
         }
@@ -518,11 +518,14 @@ fn describe_feedback(feedback: &FeedbackSpec) -> String {
         PolicySpec::SourceQuench(spec) => {
             format!(
                 "source-quench: answers packets{whom} from {} % occupancy on; messages of {size} B",
-                percent(spec.threshold)
+                percent(spec.threshold_share)
             )
         }
         PolicySpec::DecBit(spec) => {
-            format!("dec-bit: marks queued packets{whom} while the average queue exceeds {}", spec.threshold)
+            format!(
+                "dec-bit: marks queued packets{whom} while the average queue exceeds {}",
+                spec.threshold_packets
+            )
         }
         PolicySpec::Rations(spec) => {
             let target = percent(spec.target);

@@ -145,7 +145,7 @@ table! {
         /// The interval at which the NAT rebinds UDP flows to other ports.
         nat_rebind: Duration = "nat-rebind" => middlebox.nat_rebind;
         /// In a live network, a firewall that passes UDP between two ports only for this time after the first packet.
-        udp_for: Duration = "udp-for" => middlebox.udp_for;
+        udp_for: Duration = "udp-for" => middlebox.udp_allowed_for;
         /// The link's cost in weighted routing.
         weight: u32 = "weight" or "1" => weight;
         /// Overrides for the direction from the second node to the first.

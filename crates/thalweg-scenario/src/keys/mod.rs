@@ -30,8 +30,8 @@ pub use queue::{Capacity, Queue};
 pub use random_delay::{Drawn, Jitter, JitterTable};
 pub use read_rate::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use router_feedback::{
-    FeedbackChoice, FeedbackTable, Messages, OverheadName, RecipientsName, SeifFeedback, SeifRule,
-    SeifRuleName,
+    FeedbackChoice, FeedbackTable, Messages, OverheadName, RecipientsName, SeifFeedback, SeifPolicyKind,
+    SeifPolicyKindName,
 };
 pub use routing::{Failure, Routing};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};

@@ -22,7 +22,7 @@ words! {
 
 /// The condition under which SEIF notifies all sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeifRule {
+pub enum SeifPolicyKind {
     /// The queue is above a threshold.
     Static,
     /// A packet was dropped.
@@ -33,10 +33,10 @@ pub enum SeifRule {
 
 words! {
     /// The condition under which SEIF notifies all sources, by name.
-    SeifRuleName: SeifRule {
-        "static" => SeifRule::Static,
-        "reacting" => SeifRule::Reacting,
-        "dynamic" => SeifRule::Dynamic,
+    SeifPolicyKindName: SeifPolicyKind {
+        "static" => SeifPolicyKind::Static,
+        "reacting" => SeifPolicyKind::Reacting,
+        "dynamic" => SeifPolicyKind::Dynamic,
     }
 }
 
@@ -65,7 +65,7 @@ table! {
     SeifFeedback "seif feedback" {
         /// The trigger for notifying all sources: "static" (queue above a threshold), "reacting" (packet dropped) or
         /// "dynamic" (expected arrivals exceed the free buffer).
-        policy: SeifRuleName = "policy" or r#""static""#;
+        policy: SeifPolicyKindName = "policy" or r#""static""#;
         /// The share of the buffer above which "static" notifies, and below which "static" and "reacting" rearm; above
         /// 0 (80 %).
         threshold: Share = "threshold";
@@ -152,7 +152,7 @@ pub enum FeedbackChoice {
 impl FeedbackTable {
     /// Returns a kind of feedback with its defaults.
     pub fn builtin(kind: &str) -> Option<Self> {
-        Self::decode_kind(kind, &Table::default(), Span::DEFAULT, &mut Report::default())
+        Self::decode_kind(kind, &Table::default(), Span::OF_DEFAULT_VALUE, &mut Report::default())
     }
 
     /// Returns the feedback for a scheme that uses `kind`; `None` for an unknown kind.

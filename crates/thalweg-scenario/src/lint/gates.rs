@@ -84,6 +84,6 @@ fn serves_by_priority(spec: &Spec) -> bool {
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref()).flat_map(|access| {
         [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
     });
-    let is_priority = |line: &DirectionSpec| line.queue.serves_by_priority();
+    let is_priority = |line: &DirectionSpec| line.queue.depends_on_priority();
     links.chain(access).any(is_priority)
 }

@@ -18,7 +18,7 @@ impl Resolver<'_> {
         if let Some(&id) = self.files.get(&path) {
             return id;
         }
-        let id = match self.reader.text(&path) {
+        let id = match self.reader.read_text(&path) {
             Ok(text) => Some(self.report.add_source(Source::new(path.display().to_string(), text))),
             Err(error) => {
                 let message = format!("cannot read `{}`: {error}", path.display());
@@ -164,10 +164,12 @@ impl Resolver<'_> {
             return None;
         };
         let trace = match (&table.file, &table.tick, &table.times, &table.period) {
-            (Some(file), None, None, None) => CapacityTrace { bytes, ..self.mahimahi(file)? },
+            (Some(file), None, None, None) => {
+                CapacityTrace { bytes_per_opportunity: bytes, ..self.mahimahi(file)? }
+            }
             (None, Some(tick), Some(times), Some(period)) => {
                 let opportunities = times.value.iter().map(|at| Time::ZERO + tick.value * at.value).collect();
-                CapacityTrace { opportunities, period: period.value, bytes }
+                CapacityTrace { opportunities, period: period.value, bytes_per_opportunity: bytes }
             }
             _ => {
                 let help = "either `file`, or all of `tick`, `times` and `period`";

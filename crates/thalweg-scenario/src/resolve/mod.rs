@@ -23,7 +23,7 @@ use super::keys::{
 use super::network;
 use super::path_properties::Paths;
 use super::scheme_override::{ReplacedOption, ReplacedSchemes};
-use super::source_text::{Files, Reader, Span};
+use super::source_text::{BuiltInFiles, Reader, Span};
 use super::table_declarations::{Fields, Spanned};
 use link_direction::PendingItems;
 pub use scheme::SchemeInUse;
@@ -157,7 +157,7 @@ pub struct Scope<'a> {
     /// The base directory of relative file names in each source.
     pub directories: &'a [PathBuf],
     /// Built-in files, which take precedence over those on disk.
-    pub built_in: Files,
+    pub built_in: BuiltInFiles,
     /// The replaced schemes.
     pub replaced: ReplacedSchemes,
     /// True if each flow of the file has a scheme of its own in place of the default.
@@ -203,7 +203,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         nodes: BTreeMap::new(),
         unsettled: None,
         pending_load: None,
-        reader: Reader::default().with(built_in),
+        reader: Reader::default().with_built_in(built_in),
         files: BTreeMap::new(),
         topology: None,
         network_line: None,
@@ -266,7 +266,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
 
 /// Returns true for the span of a default, which appears in no file.
 pub(super) fn is_default(span: Span) -> bool {
-    span == Span::DEFAULT
+    span == Span::OF_DEFAULT_VALUE
 }
 
 fn unused_schemes(schemes: &Schemes, used: &BTreeSet<String>, origins: &mut Origins) {

@@ -2,7 +2,9 @@
 //! it.
 
 use super::super::diagnostic::Report;
-use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
+use super::super::keys::{
+    FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifPolicyKind, SeifPolicyKindName,
+};
 use super::super::path_properties::{Paths, direction_of_hop, packet_sizes, service_time};
 use super::super::source_text::Span;
 use super::super::table_declarations::{Fields, Spanned};
@@ -109,15 +111,16 @@ fn build_feedback(
     match table {
         FeedbackTable::Seif(mut table) => {
             table.inherit(Fields::defaults());
-            let (message, recipients) = resolve_messages(&table.messages, report)?;
+            let (message_bytes, recipients) = resolve_messages(&table.messages, report)?;
             let kind = FeedbackKind::Seif;
-            let response = || longest_response(spec, paths, hop, kind, recipients, message);
-            let policy = PolicySpec::Seif(resolve_seif((&table, message), response, line, span, report)?);
-            Some(FeedbackSpec { policy, recipients, message })
+            let response = || longest_response(spec, paths, hop, kind, recipients, message_bytes);
+            let policy =
+                PolicySpec::Seif(resolve_seif((&table, message_bytes), response, line, span, report)?);
+            Some(FeedbackSpec { policy, recipients, message_bytes })
         }
         FeedbackTable::SourceQuench(mut table) => {
             table.inherit(Fields::defaults());
-            let (message, recipients) = resolve_messages(&table.messages, report)?;
+            let (message_bytes, recipients) = resolve_messages(&table.messages, report)?;
             let on_drop = table.on_drop.as_ref()?.value;
             if let Some(at) = table.threshold.as_ref().filter(|_| on_drop) {
                 let message = "a threshold has no effect where only drops are reported";
@@ -126,19 +129,20 @@ fn build_feedback(
             if line.queue.limit() == Limit::Unlimited {
                 return report_unlimited_rate("source-quench", span, report);
             }
-            let threshold = table.threshold.as_ref().map_or(0.5, |at| at.value.0);
-            let policy = PolicySpec::SourceQuench(QuenchSpec { threshold, on_drop });
-            Some(FeedbackSpec { policy, recipients, message })
+            let threshold_share = table.threshold.as_ref().map_or(0.5, |at| at.value.0);
+            let policy = PolicySpec::SourceQuench(QuenchSpec { threshold_share, on_drop });
+            Some(FeedbackSpec { policy, recipients, message_bytes })
         }
         FeedbackTable::DecBit(mut table) => {
             table.inherit(Fields::defaults());
-            let policy = PolicySpec::DecBit(DecBitSpec { threshold: table.threshold.as_ref()?.value.0 });
+            let policy =
+                PolicySpec::DecBit(DecBitSpec { threshold_packets: table.threshold.as_ref()?.value.0 });
             let recipients = table.to.as_ref()?.value.0;
             Some(FeedbackSpec { recipients, ..FeedbackSpec::new(policy) })
         }
         FeedbackTable::Bbn(mut table) => {
             table.inherit(Fields::defaults());
-            let (message, recipients) = resolve_messages(&table.messages, report)?;
+            let (message_bytes, recipients) = resolve_messages(&table.messages, report)?;
             let (target, interval) = (table.target.as_ref()?, table.interval.as_ref()?);
             if target.value.0 <= 0.0 {
                 report.error("scenario.range", target.span, "a target must be above 0");
@@ -152,7 +156,7 @@ fn build_feedback(
                 interval: interval.value,
                 routing_interval: table.routing_interval.as_ref()?.value,
             });
-            Some(FeedbackSpec { policy, recipients, message })
+            Some(FeedbackSpec { policy, recipients, message_bytes })
         }
     }
 }
@@ -176,7 +180,7 @@ fn resolve_messages(table: &Messages, report: &mut Report) -> Option<(u32, Recip
 }
 
 fn resolve_seif(
-    (table, message): (&SeifFeedback, u32),
+    (table, message_bytes): (&SeifFeedback, u32),
     response: impl FnOnce() -> Duration,
     line: &DirectionSpec,
     span: Span,
@@ -185,17 +189,18 @@ fn resolve_seif(
     if line.queue.limit() == Limit::Unlimited {
         return report_unlimited_rate("seif", span, report);
     }
-    let rule = table.policy.as_ref()?.value.0;
+    let kind = table.policy.as_ref()?.value.0;
     let (alpha, window) = (&table.alpha, &table.window);
     let span_of = |at: &Option<Spanned<Duration>>| at.as_ref().map(|at| at.span);
-    let inapplicable = match rule {
-        SeifRule::Dynamic => vec![table.threshold.as_ref().map(|at| at.span)],
-        SeifRule::Static | SeifRule::Reacting => {
+    let inapplicable = match kind {
+        SeifPolicyKind::Dynamic => vec![table.threshold.as_ref().map(|at| at.span)],
+        SeifPolicyKind::Static | SeifPolicyKind::Reacting => {
             vec![alpha.as_ref().map(|at| at.span), span_of(&table.response), span_of(window)]
         }
     };
     for span in inapplicable.into_iter().flatten() {
-        let message = format!("this key has no effect with the policy \"{}\"", SeifRuleName(rule).word());
+        let message =
+            format!("this key has no effect with the policy \"{}\"", SeifPolicyKindName(kind).word());
         let help = "`alpha`, `response` and `window` are of \"dynamic\", `threshold` is of the others";
         report.error("scenario.conflict", span, message).help(help);
     }
@@ -211,19 +216,19 @@ fn resolve_seif(
         report.error("scenario.range", at.span, "a threshold must be above 0").help(help);
     }
     let window = window.as_ref().map_or(Duration::from_secs(1), |at| at.value);
-    let policy = match rule {
-        SeifRule::Static => SeifPolicy::Static,
-        SeifRule::Reacting => SeifPolicy::Reacting,
-        SeifRule::Dynamic => SeifPolicy::Dynamic {
+    let policy = match kind {
+        SeifPolicyKind::Static => SeifPolicy::Static,
+        SeifPolicyKind::Reacting => SeifPolicy::Reacting,
+        SeifPolicyKind::Dynamic => SeifPolicy::Dynamic {
             alpha: alpha_value,
-            response: table.response.as_ref().map_or_else(response, |at| at.value),
+            response_time: table.response.as_ref().map_or_else(response, |at| at.value),
             window,
         },
     };
     let overhead = table.overhead.as_ref().map(|at| OverheadSpec {
         share: at.value.0,
         control: table.overhead_by.as_ref().map_or(OverheadControl::Growth, |at| at.value.0),
-        message,
+        message_bytes,
     });
     if let Some(at) = table.overhead.as_ref().filter(|at| at.value.0 <= 0.0) {
         let help = "`to` and `reach` select sources; \"none\" disables feedback";
@@ -236,10 +241,10 @@ fn resolve_seif(
     }
     Some(SeifSpec {
         policy,
-        threshold: table.threshold.as_ref().map_or(0.8, |at| at.value.0),
+        threshold_share: table.threshold.as_ref().map_or(0.8, |at| at.value.0),
         filter: table.filter.as_ref()?.value,
         routing_interval: table.routing_interval.as_ref()?.value,
-        reach: table.reach.as_deref().copied(),
+        max_links: table.reach.as_deref().copied(),
         mark: table.mark.as_ref()?.value,
         overhead,
     })

@@ -111,7 +111,7 @@ fn capacity_entries(trace: &CapacityTrace) -> Entries {
     entries.quantity("tick", Duration::from_picos(tick));
     entries.put("times", format_list(times.map(|at| at / tick)));
     entries.quantity("period", trace.period);
-    entries.quantity("bytes", Bytes::new(u64::from(trace.bytes)));
+    entries.quantity("bytes", Bytes::new(u64::from(trace.bytes_per_opportunity)));
     entries
 }
 

@@ -1,6 +1,6 @@
 //! Writes router feedback as keys of a scenario file.
 
-use super::super::keys::{OverheadName, RecipientsName, SeifRule, SeifRuleName};
+use super::super::keys::{OverheadName, RecipientsName, SeifPolicyKind, SeifPolicyKindName};
 use super::super::toml_writer::{Entries, toml_string};
 use super::super::value_types::Packets;
 use thalweg_proto::units::Bytes;
@@ -16,10 +16,10 @@ pub fn feedback_value(feedback: Option<&FeedbackSpec>) -> String {
         PolicySpec::SourceQuench(spec) => {
             entries.put("on-drop", spec.on_drop.to_string());
             if !spec.on_drop {
-                entries.number("threshold", spec.threshold);
+                entries.number("threshold", spec.threshold_share);
             }
         }
-        PolicySpec::DecBit(spec) => entries.quantity("threshold", Packets(spec.threshold)),
+        PolicySpec::DecBit(spec) => entries.quantity("threshold", Packets(spec.threshold_packets)),
         PolicySpec::Rations(spec) => {
             entries.number("target", spec.target);
             entries.quantity("interval", spec.interval);
@@ -27,31 +27,31 @@ pub fn feedback_value(feedback: Option<&FeedbackSpec>) -> String {
         }
     }
     if !matches!(feedback.policy, PolicySpec::DecBit(_)) {
-        entries.quantity("message", Bytes::new(u64::from(feedback.message)));
+        entries.quantity("message", Bytes::new(u64::from(feedback.message_bytes)));
     }
     entries.put("to", toml_string(RecipientsName(feedback.recipients).word()));
     entries.inline()
 }
 
 fn add_seif(spec: &SeifSpec, entries: &mut Entries) {
-    let rule = match spec.policy {
-        SeifPolicy::Static => SeifRule::Static,
-        SeifPolicy::Reacting => SeifRule::Reacting,
-        SeifPolicy::Dynamic { .. } => SeifRule::Dynamic,
+    let kind = match spec.policy {
+        SeifPolicy::Static => SeifPolicyKind::Static,
+        SeifPolicy::Reacting => SeifPolicyKind::Reacting,
+        SeifPolicy::Dynamic { .. } => SeifPolicyKind::Dynamic,
     };
-    entries.put("policy", toml_string(SeifRuleName(rule).word()));
+    entries.put("policy", toml_string(SeifPolicyKindName(kind).word()));
     match spec.policy {
-        SeifPolicy::Static | SeifPolicy::Reacting => entries.number("threshold", spec.threshold),
-        SeifPolicy::Dynamic { alpha, response, window } => {
+        SeifPolicy::Static | SeifPolicy::Reacting => entries.number("threshold", spec.threshold_share),
+        SeifPolicy::Dynamic { alpha, response_time, window } => {
             entries.number("alpha", alpha);
-            entries.quantity("response", response);
+            entries.quantity("response", response_time);
             entries.quantity("window", window);
         }
     }
     entries.put("filter", spec.filter.to_string());
     entries.quantity("routing-interval", spec.routing_interval);
-    if let Some(reach) = spec.reach {
-        entries.put("reach", reach.to_string());
+    if let Some(max_links) = spec.max_links {
+        entries.put("reach", max_links.to_string());
     }
     entries.put("mark", spec.mark.to_string());
     if let Some(overhead) = &spec.overhead {

@@ -143,7 +143,7 @@ impl SweepFile {
 /// All errors in the file.
 pub fn read_sweep(path: &Path) -> Result<SweepFile, Vec<Diagnostic>> {
     let name = path.display().to_string();
-    match Reader::new(MAX_TOML_BYTES).text(path) {
+    match Reader::new(MAX_TOML_BYTES).read_text(path) {
         Ok(text) => read_sweep_text(&name, &text),
         Err(error) => {
             let mut report = Report::default();

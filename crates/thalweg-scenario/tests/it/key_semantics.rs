@@ -576,7 +576,7 @@ fn sscop_has_its_default_parameters() {
     let rate = own.sscop.rate.unwrap();
     assert_eq!((own.segment, header, own.sscop.window, own.sscop.max_stat), (508, 0, 30, 3));
     assert_eq!(
-        (rate.pdu, rate.alpha, rate.unit, rate.drain),
+        (rate.pdu, rate.alpha, rate.unit, rate.drain_interval),
         (512, 5.0, SizeUnit::Cells, Some(Duration::from_secs(2)))
     );
     assert_eq!((own.sscop.timers.poll, rate.max), (Duration::from_secs(1), Rate::from_mbits_per_sec(9)));
@@ -693,7 +693,7 @@ fn keys_for_real_packets_are_preserved() {
         (middlebox.nat, middlebox.nat_rebind),
         (Some(NatKind::PortRestricted), Some(Duration::from_secs(30)))
     );
-    assert_eq!(middlebox.udp_for, Some(Duration::from_secs(10)));
+    assert_eq!(middlebox.udp_allowed_for, Some(Duration::from_secs(10)));
     assert_eq!(spec.links[0].backward.impairment.largest, Some(Bytes::new(1400)));
     assert_eq!(spec.groups[0].live_match.unwrap().to_string(), "udp 5060 dscp 46");
     assert_eq!(read(&loaded.expanded()).spec(), spec);

@@ -320,12 +320,12 @@ fn service_times(
     let begins = extra.aggregation.as_ref().map_or(ready, |aggregation| {
         aggregation.begin(ready, extra.delay, |begins| match &extra.capacity {
             // A copy: the packet may begin later, and then uses other opportunities.
-            Some(clock) => clock.clone().departure(begins, in_trace),
+            Some(clock) => clock.clone().book_departure(begins, in_trace),
             None => at_rate(begins, extra.rate),
         })
     });
     let leaves = match &mut extra.capacity {
-        Some(clock) => clock.departure(begins, in_trace),
+        Some(clock) => clock.book_departure(begins, in_trace),
         None => at_rate(begins, extra.rate),
     };
     // The transmitter is not busy while it wakes up, waits for tokens or waits for more packets of an aggregate.

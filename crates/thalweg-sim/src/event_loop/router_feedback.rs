@@ -200,7 +200,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Sends the messages of the policy at `link`.
     fn post(&mut self, link: u32, mut outbox: Vec<Message>, spec: &FeedbackSpec) {
         for message in outbox.drain(..) {
-            self.send_message(link, &message, spec.message);
+            self.send_message(link, &message, spec.message_bytes);
         }
         self.network.messages.outbox = outbox;
     }

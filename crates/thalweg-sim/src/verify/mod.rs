@@ -297,7 +297,7 @@ impl Verifier {
     fn place_of_message(&mut self, record: &Record<'_>) -> PacketLocation {
         let Some(link) = self.topology.link(record.link_direction) else { return PacketLocation::Sent };
         let tail = link.tail;
-        let is_due = |feedback: &FeedbackSpec| feedback.message == record.size;
+        let is_due = |feedback: &FeedbackSpec| feedback.message_bytes == record.size;
         let names_queue =
             matches!(record.pdu, Pdu::Feedback(feedback) if feedback.queue == record.link_direction);
         if !names_queue || !record.packet.backward || !link.direction.feedback.as_ref().is_some_and(is_due) {

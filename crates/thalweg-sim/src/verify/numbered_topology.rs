@@ -325,7 +325,7 @@ impl Budget {
     /// Returns true if the trace allows a packet of `size` bytes that began at `start` to leave at `left`. The capacity
     /// used by lost packets is unknown: the check may miss violations, but never reports a false one.
     pub fn permits(&mut self, start: Time, left: Time, size: u64) -> bool {
-        let bytes = u64::from(self.trace.bytes);
+        let bytes = u64::from(self.trace.bytes_per_opportunity);
         if start > self.last {
             self.last = start;
             self.bytes_left = self.opportunities_at(start) * bytes;

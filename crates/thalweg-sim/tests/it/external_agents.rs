@@ -55,7 +55,7 @@ fn agent_packets_carry_the_requested_codepoint() {
         assert_eq!(codepoint(&spec), requested);
         // The episode's shared state keeps all of the configuration.
         let mut values = AGENT.empty_values(Environment::Simulated);
-        assert!((AGENT.write)(&spec.groups[0].transport.endpoint_configs, &mut values));
+        assert!((AGENT.write_values)(&spec.groups[0].transport.endpoint_configs, &mut values));
         let ends = (AGENT.make_endpoint_configs)(&values, &thalweg_catalog::PathHints::default()).unwrap();
         assert_eq!((ends.properties().ecn(), AGENT.conflicts(&values).len()), (requested, 0));
     }

@@ -290,8 +290,8 @@ fn random_transfers_end_where_their_sinks_are() {
         assert!(simulation_on_threads(threads, &spec).is_parallel());
         assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
-    let [row] = estimate_speedup(&spec, [4]);
-    assert_eq!(row.partitions, 4, "{row:?}");
+    let [estimate] = estimate_speedup(&spec, [4]);
+    assert_eq!(estimate.partitions, 4, "{estimate:?}");
 }
 
 /// A run interrupted during transfers has the state of a single-threaded one.
@@ -391,8 +391,8 @@ fn packets_that_arrive_together_are_recorded_as_they_were_sent() {
 fn filtered_and_interrupted_records_equal_one_thread() {
     struct FewEventsTracer(Vec<(Time, u32, u32)>);
     impl Tracer for FewEventsTracer {
-        fn needs(&self, step: Step, link: u32) -> bool {
-            step == Step::Transmitted && link == 2
+        fn needs(&self, step: Step, link_direction: u32) -> bool {
+            step == Step::Transmitted && link_direction == 2
         }
 
         fn record(&mut self, record: &Record<'_>) {
@@ -571,10 +571,10 @@ fn the_bounds_of_messages_and_gates_are_named() {
     }
     // The sources of `b` are at the router of the queue with feedback.
     spec.groups[2].count = 30;
-    let [row] = estimate_speedup(&spec, [16]);
+    let [estimate] = estimate_speedup(&spec, [16]);
     assert!(
-        matches!(&row.limiting_factor, LimitingFactor::Feedback { name, .. } if name[1] == "n1"),
-        "{row:?}"
+        matches!(&estimate.limiting_factor, LimitingFactor::Feedback { name, .. } if name[1] == "n1"),
+        "{estimate:?}"
     );
     let mut spec = gated_row();
     spec.groups.retain(|group| group.from == NodeId(2) || group.from == NodeId(0));
@@ -582,6 +582,6 @@ fn the_bounds_of_messages_and_gates_are_named() {
         line.rate = Rate::from_mbits_per_sec(5000);
     }
     spec.groups.iter_mut().for_each(|group| group.workload = WorkloadSpec::Bulk);
-    let [row] = estimate_speedup(&spec, [16]);
-    assert!(matches!(&row.limiting_factor, LimitingFactor::NodeGate { .. }), "{row:?}");
+    let [estimate] = estimate_speedup(&spec, [16]);
+    assert!(matches!(&estimate.limiting_factor, LimitingFactor::NodeGate { .. }), "{estimate:?}");
 }

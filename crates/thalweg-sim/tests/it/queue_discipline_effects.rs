@@ -101,7 +101,7 @@ fn every_discipline_keeps_the_rules_under_overload() {
             for watched in [false, true] {
                 let link = direction(Rate::from_mbits_per_sec(10), Duration::from_millis(10), LIMIT);
                 let policy = PolicySpec::SourceQuench(QuenchSpec::default());
-                let feedback_spec = FeedbackSpec { policy, message: 28, recipients: Recipients::All };
+                let feedback_spec = FeedbackSpec { policy, message_bytes: 28, recipients: Recipients::All };
                 let feedback = watched.then_some(feedback_spec);
                 let link = DirectionSpec { queue: queue.clone(), feedback, ..link };
                 let groups = groups.clone();

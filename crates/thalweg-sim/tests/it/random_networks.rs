@@ -12,9 +12,8 @@ use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{
-    ControllerConfig, DelayedAck, ReceiverConfig, Recovery, SenderConfig, WindowUnit,
+    ControllerConfig, DelayedAck, EndsConfig, ReceiverConfig, Recovery, SenderConfig, WindowUnit,
 };
 use thalweg_proto::{adaptive_ack, media, sstp};
 use thalweg_queue::feedback::{
@@ -115,7 +114,7 @@ fn capacity() -> impl Strategy<Value = Arc<CapacityTrace>> {
     prop::collection::vec(0u64..200, 1..40).prop_map(|mut times| {
         times.sort_unstable();
         let opportunities = times.iter().map(|&at| Time::ZERO + millis(at)).collect();
-        Arc::new(CapacityTrace { opportunities, period: millis(200), bytes: 1500 })
+        Arc::new(CapacityTrace { opportunities, period: millis(200), bytes_per_opportunity: 1500 })
     })
 }
 
@@ -246,28 +245,30 @@ fn treatment() -> impl Strategy<Value = EcnTreatment> {
 }
 
 fn feedback() -> impl Strategy<Value = FeedbackSpec> {
-    let dynamic = SeifPolicy::Dynamic { alpha: 0.8, response: millis(100), window: Duration::from_secs(1) };
+    let (response_time, window) = (millis(100), Duration::from_secs(1));
+    let dynamic = SeifPolicy::Dynamic { alpha: 0.8, response_time, window };
     let policy = prop_oneof![Just(SeifPolicy::Static), Just(SeifPolicy::Reacting), Just(dynamic)];
-    let silence = |share| OverheadSpec { share, control: OverheadControl::Silence, message: 50 };
+    let silence = |share| OverheadSpec { share, control: OverheadControl::Silence, message_bytes: 50 };
     let limits = (prop::option::of(0u32..3), prop::option::of((0.001..1.0f64).prop_map(silence)));
     let seif = (policy, 0.0..1.0f64, any::<bool>(), any::<bool>(), limits).prop_map(
-        |(policy, threshold, filter, mark, (reach, overhead))| {
+        |(policy, threshold_share, filter, mark, (max_links, overhead))| {
             let routing_interval = millis(700);
-            let spec = SeifSpec { policy, threshold, filter, mark, reach, routing_interval, overhead };
+            let spec =
+                SeifSpec { policy, threshold_share, filter, mark, max_links, routing_interval, overhead };
             PolicySpec::Seif(spec)
         },
     );
     let quench = (0.0..1.0f64, any::<bool>())
-        .prop_map(|(threshold, on_drop)| PolicySpec::SourceQuench(QuenchSpec { threshold, on_drop }));
-    let mark = (0.0..3.0f64).prop_map(|threshold| PolicySpec::DecBit(DecBitSpec { threshold }));
+        .prop_map(|(at, on_drop)| PolicySpec::SourceQuench(QuenchSpec { threshold_share: at, on_drop }));
+    let mark = (0.0..3.0f64).prop_map(|at| PolicySpec::DecBit(DecBitSpec { threshold_packets: at }));
     let rations = (1u64..500).prop_map(|interval| {
         PolicySpec::Rations(RationsSpec { interval: millis(interval), ..RationsSpec::default() })
     });
     let policy = prop_oneof![2 => seif, 1 => quench, 1 => mark, 1 => rations];
-    (policy, 1u32..200).prop_map(|(policy, message)| FeedbackSpec {
+    (policy, 1u32..200).prop_map(|(policy, message_bytes)| FeedbackSpec {
         policy,
         recipients: Recipients::All,
-        message,
+        message_bytes,
     })
 }
 
@@ -404,7 +405,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
         });
     let rate = prop::option::of((10_000u64..3_000_000, any::<bool>()).prop_map(|(start, literal)| {
         let rules = if literal { RateConfig::literal() } else { RateConfig::amended() };
-        RateConfig { start: Rate::from_bits_per_sec(start), drain: Some(millis(300)), ..rules }
+        RateConfig { start: Rate::from_bits_per_sec(start), drain_interval: Some(millis(300)), ..rules }
     }));
     let sscop = (1u32..1460, 1u32..100, 1u32..30, rate).prop_map(|(segment, window, max_pd, rate)| {
         let config = sscop::Config { window, max_pd, rate, ..sscop::Config::default() };

@@ -63,7 +63,7 @@ fn each_datagram_of_a_transfer_is_counted() {
 #[test]
 fn an_outage_stops_a_link_with_a_capacity_trace() {
     let opportunities = vec![Time::ZERO + millis(1)];
-    let trace = CapacityTrace { opportunities, period: millis(1), bytes: 1500 };
+    let trace = CapacityTrace { opportunities, period: millis(1), bytes_per_opportunity: 1500 };
     let outage = Change { rate: Some(Rate::ZERO), ..Change::at(Time::ZERO + millis(1000)) };
     let link = DirectionSpec {
         capacity: Some(Arc::new(trace)),

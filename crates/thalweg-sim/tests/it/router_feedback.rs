@@ -97,7 +97,7 @@ fn a_threshold_warns_all_sources_before_the_queue_overflows() {
 #[test]
 fn only_sources_within_reach_are_notified() {
     let notified = |reach| {
-        let spec = SeifSpec { reach: Some(reach), ..SeifSpec::default() };
+        let spec = SeifSpec { max_links: Some(reach), ..SeifSpec::default() };
         let line = direction(Rate::from_mbits_per_sec(10), millis(1), Limit::Unlimited);
         let lines = || line.clone();
         let access = AccessSpec {
@@ -172,7 +172,7 @@ fn seif_sources_avoid_drops_and_others_are_not_notified() {
 /// A queue of ten packets is half full with five.
 #[test]
 fn quenches_answer_packets_that_find_the_queue_half_full() {
-    let quench = |on_drop| PolicySpec::SourceQuench(QuenchSpec { threshold: 0.5, on_drop });
+    let quench = |on_drop| PolicySpec::SourceQuench(QuenchSpec { threshold_share: 0.5, on_drop });
     let early = run(&dumbbell(quench(false), vec![greedy_group("a")]));
     let late = run(&dumbbell(quench(true), vec![greedy_group("a")]));
     assert_eq!(late.links[2].feedback, late.links[2].drops_full);

@@ -295,7 +295,7 @@ fn a_capacity_trace_is_followed() {
     // 1500 bytes at 3 ms and 7 ms of every 10. A packet that begins at 1 ms leaves at 3 ms, a second one at 7 ms: 500
     // bytes of the first opportunity remain. It cannot leave between them, nor can both at 3 ms.
     let opportunities = vec![at(3_000), at(7_000)];
-    let trace = Arc::new(CapacityTrace { opportunities, period: millis(10), bytes: 1500 });
+    let trace = Arc::new(CapacityTrace { opportunities, period: millis(10), bytes_per_opportunity: 1500 });
     let mut spec = spec();
     spec.links[0].forward.capacity = Some(trace);
     for (arrivals, is_right) in [

@@ -11,21 +11,21 @@ const MIN_SAMPLES: usize = 50;
 const MIN_QUEUEING_DELAY: Duration = Duration::from_millis(30);
 
 /// Finds round trips whose median is twice the shortest, by at least [`MIN_QUEUEING_DELAY`].
-pub(super) fn find_bufferbloat(view: &MeasuredDirection<'_>) -> Option<Finding> {
-    let (min_rtt, median_rtt) = (view.min_rtt?, view.median_rtt?);
-    if view.rtt_samples.len() < MIN_SAMPLES
+pub(super) fn find_bufferbloat(measured: &MeasuredDirection<'_>) -> Option<Finding> {
+    let (min_rtt, median_rtt) = (measured.min_rtt?, measured.median_rtt?);
+    if measured.rtt_samples.len() < MIN_SAMPLES
         || median_rtt < min_rtt * 2
         || median_rtt < min_rtt + MIN_QUEUEING_DELAY
     {
         return None;
     }
-    let mut sorted: Vec<Duration> = view.rtt_samples.iter().map(|trip| trip.1).collect();
+    let mut sorted: Vec<Duration> = measured.rtt_samples.iter().map(|trip| trip.1).collect();
     sorted.sort_unstable();
     let p99 = sorted_quantile(&sorted, 0.99)?;
     let limit = min_rtt * 2;
-    let mut long = view.rtt_samples.iter().filter(|trip| trip.1 >= limit);
+    let mut long = measured.rtt_samples.iter().filter(|trip| trip.1 >= limit);
     let (first, last) = (long.next()?.0, long.next_back()?.0);
-    let count = view.rtt_samples.iter().filter(|trip| trip.1 >= limit).count();
+    let count = measured.rtt_samples.iter().filter(|trip| trip.1 >= limit).count();
     Some(Finding {
         kind: FindingKind::Bufferbloat,
         start: first,
@@ -45,17 +45,20 @@ pub(super) fn find_bufferbloat(view: &MeasuredDirection<'_>) -> Option<Finding> 
 const MIN_LIMITED_SHARE: f64 = 0.1;
 
 /// Finds a receive window that is full for a tenth of the time.
-pub(super) fn find_receiver_limits(view: &MeasuredDirection<'_>, connection: &Connection) -> Option<Finding> {
-    let full = || view.direction.limits.iter().filter(|limit| limit.2 == Limit::Receiver);
+pub(super) fn find_receiver_limits(
+    measured: &MeasuredDirection<'_>,
+    connection: &Connection,
+) -> Option<Finding> {
+    let full = || measured.direction.limits.iter().filter(|limit| limit.2 == Limit::Receiver);
     let total: f64 = full().map(|(from, until, _)| until.since(*from).as_secs_f64()).sum();
-    let packets = &view.direction.packets;
+    let packets = &measured.direction.packets;
     let first = packets.first().map_or(connection.start, |packet| packet.time);
     let last = packets.last().map_or(connection.end, |packet| packet.time);
     let whole = last.since(first).as_secs_f64();
     if whole <= 0.0 || total < MIN_LIMITED_SHARE * whole {
         return None;
     }
-    let window = view
+    let window = measured
         .direction
         .acks
         .iter()
@@ -64,7 +67,7 @@ pub(super) fn find_receiver_limits(view: &MeasuredDirection<'_>, connection: &Co
         .max();
     let window = window
         .map_or(String::new(), |window| format!("; the largest window was {:.1} kB", window as f64 / 1e3));
-    let zero = match view.direction.counts.zero_windows {
+    let zero = match measured.direction.counts.zero_windows {
         0 => String::new(),
         count => format!(", {count} acknowledgements had an empty one"),
     };
@@ -82,9 +85,9 @@ pub(super) fn find_receiver_limits(view: &MeasuredDirection<'_>, connection: &Co
 }
 
 /// Acknowledgements with new data: time, bytes, and the time since the one before.
-fn acknowledgement_progress(view: &MeasuredDirection<'_>) -> Vec<(Time, u64, Duration)> {
+fn acknowledgement_progress(measured: &MeasuredDirection<'_>) -> Vec<(Time, u64, Duration)> {
     // Without packets, these are samples of a counter.
-    let acks: &[Ack] = if view.direction.packets.is_empty() { &[] } else { &view.direction.acks };
+    let acks: &[Ack] = if measured.direction.packets.is_empty() { &[] } else { &measured.direction.acks };
     let pairs = acks.windows(2).filter(|pair| pair[1].position > pair[0].position);
     pairs
         .map(|pair| (pair[1].time, pair[1].position - pair[0].position, pair[1].time.since(pair[0].time)))
@@ -93,9 +96,9 @@ fn acknowledgement_progress(view: &MeasuredDirection<'_>) -> Vec<(Time, u64, Dur
 
 /// Returns true if data was selectively acknowledged or retransmitted within a round trip before `time`: a repair moves the
 /// acknowledgement by much.
-fn is_repair(view: &MeasuredDirection<'_>, time: Time) -> bool {
-    let trip = view.median_rtt.unwrap_or(Duration::ZERO);
-    let sacks = &view.direction.sacks;
+fn is_repair(measured: &MeasuredDirection<'_>, time: Time) -> bool {
+    let trip = measured.median_rtt.unwrap_or(Duration::ZERO);
+    let sacks = &measured.direction.sacks;
     let last = sacks.partition_point(|sack| sack.time <= time);
     last.checked_sub(1).is_some_and(|at| time.since(sacks[at].time) <= trip)
 }
@@ -104,11 +107,11 @@ fn is_repair(view: &MeasuredDirection<'_>, time: Time) -> bool {
 const MIN_STRETCHED: (usize, f64) = (20, 0.3);
 
 /// Finds acknowledgements of more than two full segments each.
-pub(super) fn find_stretch_acks(view: &MeasuredDirection<'_>) -> Option<Finding> {
+pub(super) fn find_stretch_acks(measured: &MeasuredDirection<'_>) -> Option<Finding> {
     let acks: Vec<_> =
-        acknowledgement_progress(view).into_iter().filter(|ack| !is_repair(view, ack.0)).collect();
+        acknowledgement_progress(measured).into_iter().filter(|ack| !is_repair(measured, ack.0)).collect();
     // A half more allows for segments that are not full.
-    let limit = view.segment_bytes * 5 / 2;
+    let limit = measured.segment_bytes * 5 / 2;
     let long = || acks.iter().filter(|ack| ack.1 > limit);
     let count = long().count();
     if acks.len() < MIN_STRETCHED.0 || (count as f64) < MIN_STRETCHED.1 * acks.len() as f64 {
@@ -116,7 +119,7 @@ pub(super) fn find_stretch_acks(view: &MeasuredDirection<'_>) -> Option<Finding>
     }
     let mut sizes: Vec<u64> = acks.iter().map(|ack| ack.1).collect();
     sizes.sort_unstable();
-    let segments = |bytes: u64| bytes as f64 / view.segment_bytes as f64;
+    let segments = |bytes: u64| bytes as f64 / measured.segment_bytes as f64;
     Some(Finding {
         kind: FindingKind::StretchAcks,
         start: long().next()?.0,
@@ -135,20 +138,22 @@ pub(super) fn find_stretch_acks(view: &MeasuredDirection<'_>) -> Option<Finding>
 const MIN_GAP: (Duration, u64) = (Duration::from_millis(20), 8);
 
 /// Finds silences of the receiver between acknowledgements that come at a steady pace, without a loss.
-pub(super) fn find_ack_gaps(view: &MeasuredDirection<'_>) -> Option<Finding> {
-    if view.direction.view == View::Receiver {
+pub(super) fn find_ack_gaps(measured: &MeasuredDirection<'_>) -> Option<Finding> {
+    if measured.direction.view == View::Receiver {
         return None;
     }
-    let acks = acknowledgement_progress(view);
+    let acks = acknowledgement_progress(measured);
     let mut gaps: Vec<Duration> = acks.iter().map(|ack| ack.2).collect();
     gaps.sort_unstable();
-    let (typical, trip) = (sorted_quantile(&gaps, 0.5)?, view.median_rtt?);
+    let (typical, trip) = (sorted_quantile(&gaps, 0.5)?, measured.median_rtt?);
     let limit = MIN_GAP.0.max(typical * 4).max(trip / 2);
-    let packets = &view.direction.packets;
+    let packets = &measured.direction.packets;
     // In flight before the gap, and sent while the receiver would have answered.
     let has_sent_during = |time: Time, gap: Duration| {
-        let begin =
-            time.since(Time::ZERO).saturating_sub(gap).saturating_sub(view.min_rtt.unwrap_or(Duration::ZERO));
+        let begin = time
+            .since(Time::ZERO)
+            .saturating_sub(gap)
+            .saturating_sub(measured.min_rtt.unwrap_or(Duration::ZERO));
         let begin = Time::ZERO + begin;
         let middle = begin + gap / 2;
         let sent = packets.partition_point(|packet| packet.time <= middle);
@@ -158,15 +163,15 @@ pub(super) fn find_ack_gaps(view: &MeasuredDirection<'_>) -> Option<Finding> {
     // A receiver that reports data behind a hole acknowledges, while the cumulative number waits for a retransmission.
     let has_reports_during = |time: Time, gap: Duration| {
         let begin = Time::ZERO + time.since(Time::ZERO).saturating_sub(gap);
-        view.direction.sacks.iter().any(|sack| sack.time > begin && sack.time < time)
+        measured.direction.sacks.iter().any(|sack| sack.time > begin && sack.time < time)
     };
     let found: Vec<_> = acks
         .iter()
         .filter(|(time, bytes, gap)| {
             *gap > limit
                 && !has_reports_during(*time, *gap)
-                && *bytes >= MIN_GAP.1 * view.segment_bytes
-                && !is_repair(view, *time)
+                && *bytes >= MIN_GAP.1 * measured.segment_bytes
+                && !is_repair(measured, *time)
                 && has_sent_during(*time, *gap)
         })
         .collect();
@@ -184,7 +189,7 @@ pub(super) fn find_ack_gaps(view: &MeasuredDirection<'_>) -> Option<Finding> {
             if found.len() == 1 { "gap" } else { "gaps" },
             format_ms(longest),
             format_ms(typical),
-            max / view.segment_bytes
+            max / measured.segment_bytes
         ),
     })
 }

@@ -147,22 +147,23 @@ impl FindingKind {
 /// Returns what looks wrong in a direction (0: of the client, 1: of the server), by kind.
 pub fn find_all(connection: &Connection, direction: usize) -> Vec<Finding> {
     let direction_data = &connection.directions[direction & 1];
-    let view = MeasuredDirection::new(direction_data);
-    let policer = loss_findings::find_policer(&view);
+    let measured = MeasuredDirection::new(direction_data);
+    let policer = loss_findings::find_policer(&measured);
     // What a policer explains is not reported twice.
-    let persistent_loss = if policer.is_some() { None } else { loss_findings::find_persistent_loss(&view) };
+    let persistent_loss =
+        if policer.is_some() { None } else { loss_findings::find_persistent_loss(&measured) };
     let findings = [
-        loss_findings::find_timeouts(&view),
-        loss_findings::find_spurious_retransmissions(&view),
+        loss_findings::find_timeouts(&measured),
+        loss_findings::find_spurious_retransmissions(&measured),
         persistent_loss,
         policer,
-        loss_findings::find_reordering(&view),
-        delay_and_ack_findings::find_bufferbloat(&view),
-        delay_and_ack_findings::find_receiver_limits(&view, connection),
-        delay_and_ack_findings::find_stretch_acks(&view),
-        delay_and_ack_findings::find_ack_gaps(&view),
-        sending_findings::find_bursts(&view),
-        sending_findings::find_idle_restarts(&view),
+        loss_findings::find_reordering(&measured),
+        delay_and_ack_findings::find_bufferbloat(&measured),
+        delay_and_ack_findings::find_receiver_limits(&measured, connection),
+        delay_and_ack_findings::find_stretch_acks(&measured),
+        delay_and_ack_findings::find_ack_gaps(&measured),
+        sending_findings::find_bursts(&measured),
+        sending_findings::find_idle_restarts(&measured),
     ];
     findings.into_iter().flatten().collect()
 }

@@ -12,12 +12,12 @@ const MAX_BURST_GAP: Duration = Duration::from_micros(100);
 const MIN_BURSTS: (usize, usize) = (3, 40);
 
 /// Finds more than ten packets sent at once, several times or very many.
-pub(super) fn find_bursts(view: &MeasuredDirection<'_>) -> Option<Finding> {
-    if view.direction.view == View::Receiver {
+pub(super) fn find_bursts(measured: &MeasuredDirection<'_>) -> Option<Finding> {
+    if measured.direction.view == View::Receiver {
         return None;
     }
-    let packets = &view.direction.packets;
-    let min_rtt = view.min_rtt.unwrap_or(Duration::from_millis(10));
+    let packets = &measured.direction.packets;
+    let min_rtt = measured.min_rtt.unwrap_or(Duration::from_millis(10));
     // On paths of less than some milliseconds, packets are always close.
     let close = MAX_BURST_GAP.min(min_rtt / 100);
     let mut found: Vec<(Time, usize)> = Vec::new();
@@ -49,19 +49,19 @@ pub(super) fn find_bursts(view: &MeasuredDirection<'_>) -> Option<Finding> {
         evidence: format!(
             "{} of more than {MAX_BURST_PACKETS} packets, of up to {max} packets ({:.0} kB)",
             if found.len() == 1 { "a burst".to_owned() } else { format!("{} bursts", found.len()) },
-            max as f64 * view.segment_bytes as f64 / 1e3
+            max as f64 * measured.segment_bytes as f64 / 1e3
         ),
     })
 }
 
 /// Finds pauses of the sender, with nothing in flight, after which it sends more than the initial window within a quarter of a
 /// round trip.
-pub(super) fn find_idle_restarts(view: &MeasuredDirection<'_>) -> Option<Finding> {
-    if view.direction.view == View::Receiver {
+pub(super) fn find_idle_restarts(measured: &MeasuredDirection<'_>) -> Option<Finding> {
+    if measured.direction.view == View::Receiver {
         return None;
     }
-    let packets = &view.direction.packets;
-    let trip = view.median_rtt?;
+    let packets = &measured.direction.packets;
+    let trip = measured.median_rtt?;
     // RFC 6298 with the kernel's minimum.
     let timeout = (trip * 2).max(Duration::from_millis(200));
     let mut found: Vec<(Time, Duration, usize)> = Vec::new();
@@ -69,7 +69,9 @@ pub(super) fn find_idle_restarts(view: &MeasuredDirection<'_>) -> Option<Finding
         let [before, next] = [pair[0], pair[1]];
         let pause = next.time.since(before.time);
         // All was acknowledged: the end of the pause is not that of a repair.
-        if pause < timeout || before.acked > next.time || next.is(crate::trace_model::Packet::RETRANSMISSION)
+        if pause < timeout
+            || before.acked_at > next.time
+            || next.is(crate::trace_model::Packet::RETRANSMISSION)
         {
             continue;
         }

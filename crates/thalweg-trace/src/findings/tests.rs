@@ -20,8 +20,8 @@ fn steady_transfer(count: u64) -> Connection {
             position: number * 1000,
             size: 1040,
             length: 1000,
-            acked: at_millis(time + 40.0),
-            lost: Time::MAX,
+            acked_at: at_millis(time + 40.0),
+            lost_at: Time::MAX,
             flags: 0,
         });
         direction.acks.push(Ack {
@@ -51,8 +51,8 @@ fn only_finding(connection: &Connection, kind: FindingKind) -> Finding {
 /// Marks a packet as lost, 50 ms after it was sent.
 fn mark_lost(connection: &mut Connection, number: usize) {
     let packet = &mut connection.directions[0].packets[number];
-    packet.lost = packet.time + Duration::from_millis(50);
-    packet.acked = Time::MAX;
+    packet.lost_at = packet.time + Duration::from_millis(50);
+    packet.acked_at = Time::MAX;
 }
 
 #[test]
@@ -81,6 +81,17 @@ fn timeouts_count_with_packets_in_flight() {
     let finding = only_finding(&connection, FindingKind::Timeout);
     assert_eq!((finding.occurrences, finding.start), (1, at_millis(150.0)));
     assert!(finding.evidence.contains("230 ms"), "{}", finding.evidence);
+    // 20 packets of a round trip of 40 ms, one every 2 ms.
+    assert!(finding.evidence.contains("with up to 20 packets in flight"), "{}", finding.evidence);
+    // At most 64 are counted: exactly 64, and 65.
+    for count in [64, 65] {
+        let mut large = steady_transfer(count);
+        large.directions[0].packets.iter_mut().for_each(|packet| packet.acked_at = Time::MAX);
+        large.directions[0].timeouts =
+            vec![Timeout { time: at_millis(400.0), silence: Duration::from_millis(230) }];
+        let finding = find_kind(&large, FindingKind::Timeout).unwrap();
+        assert!(finding.evidence.contains("with 64 or more packets in flight"), "{}", finding.evidence);
+    }
     // With one packet in flight there is no other way.
     let mut lonely = steady_transfer(2);
     lonely.directions[0].timeouts =
@@ -92,7 +103,7 @@ fn timeouts_count_with_packets_in_flight() {
 fn spurious_retransmissions_are_counted_among_all() {
     let mut connection = steady_transfer(100);
     let direction = &mut connection.directions[0];
-    (direction.counts.again, direction.counts.spurious) = (4, 1);
+    (direction.counts.retransmitted, direction.counts.spurious) = (4, 1);
     direction.packets[50].flags = Packet::RETRANSMISSION | Packet::SPURIOUS;
     let finding = only_finding(&connection, FindingKind::SpuriousRetransmissions);
     assert_eq!(finding.start, at_millis(100.0));
@@ -162,13 +173,13 @@ fn packets_that_overtake_others_are_reordered() {
     let mut early = steady_transfer(100);
     for number in [20, 30, 40] {
         let packet = &mut early.directions[0].packets[number];
-        packet.lost = packet.time + Duration::from_millis(38);
-        packet.acked = packet.time + Duration::from_millis(41);
+        packet.lost_at = packet.time + Duration::from_millis(38);
+        packet.acked_at = packet.time + Duration::from_millis(41);
         packet.flags = Packet::SPURIOUS;
     }
     early.directions[0].counts.spurious = 3;
     assert!(find_kind(&early, FindingKind::Reordering).unwrap().evidence.contains("3.00 ms later"));
-    early.directions[0].packets[20].acked = Time::MAX;
+    early.directions[0].packets[20].acked_at = Time::MAX;
     assert_eq!(find_kind(&early, FindingKind::Reordering), None);
 }
 
@@ -273,7 +284,7 @@ fn a_full_window_after_a_pause_is_a_restart() {
         let packet = &mut connection.directions[0].packets[number];
         let restart = if number < 270 { (number - 250) as f64 * 0.2 } else { (number - 250) as f64 * 2.0 };
         packet.time = at_millis(1500.0 + restart);
-        packet.acked = packet.time + Duration::from_millis(40);
+        packet.acked_at = packet.time + Duration::from_millis(40);
     }
     let finding = find_kind(&connection, FindingKind::IdleRestart).unwrap();
     assert_eq!((finding.occurrences, finding.start), (1, at_millis(1500.0)));

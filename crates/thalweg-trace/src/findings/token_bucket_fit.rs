@@ -66,7 +66,7 @@ impl Arrival {
         (is_lost || packet.is_acked()).then(|| Self {
             time: packet.time.since(start).as_secs_f64(),
             size: f64::from(packet.size),
-            rtt: (!is_lost).then(|| packet.acked.since(packet.time).as_secs_f64()),
+            rtt: (!is_lost).then(|| packet.acked_at.since(packet.time).as_secs_f64()),
         })
     }
 
@@ -113,8 +113,8 @@ impl Counts {
 }
 
 /// Returns the token bucket that explains the losses of a direction, if one does.
-pub(super) fn token_bucket_fit(view: &MeasuredDirection<'_>) -> Option<TokenBucket> {
-    let packets = &view.direction.packets;
+pub(super) fn token_bucket_fit(measured: &MeasuredDirection<'_>) -> Option<TokenBucket> {
+    let packets = &measured.direction.packets;
     let first = packets.iter().position(Packet::is_lost_on_path)?;
     let last = packets.iter().rposition(Packet::is_lost_on_path)?;
     let start = packets[0].time;
@@ -134,8 +134,9 @@ pub(super) fn token_bucket_fit(view: &MeasuredDirection<'_>) -> Option<TokenBuck
     let gain = 2.0 * (best.counts.log_likelihood() - random_log_likelihood(&arrivals))
         // Two parameters more than those of a Markov chain.
         - 2.0 * (arrivals.len() as f64).ln();
-    let is_fit =
-        best.counts.is_explained() && gain >= MIN_GAIN && best.burst >= MIN_DEPTH * view.segment_bytes as f64;
+    let is_fit = best.counts.is_explained()
+        && gain >= MIN_GAIN
+        && best.burst >= MIN_DEPTH * measured.segment_bytes as f64;
     let found = TokenBucket {
         rate: best.rate,
         burst: best.burst,
@@ -143,7 +144,7 @@ pub(super) fn token_bucket_fit(view: &MeasuredDirection<'_>) -> Option<TokenBuck
         last: packets[last].time,
         count: count as u64,
     };
-    (is_fit && !is_queue(view, &arrivals, &best)).then_some(found)
+    (is_fit && !is_queue(measured, &arrivals, &best)).then_some(found)
 }
 
 /// Returns the log-likelihood of losses at random: each by itself, or depending on the outcome of the packet before.
@@ -272,8 +273,8 @@ fn candidate(arrivals: &[Arrival], rate: f64, missing: &mut Vec<f64>) -> Option<
 /// Returns true if the losses are those of a queue that the bucket describes as well: packets waited for the time that the missing tokens
 /// take. Where bursts are short, their rate hardly matters, and the bucket's is not that of the queue: then the one that explains how
 /// long packets waited explains the losses, too.
-fn is_queue(view: &MeasuredDirection<'_>, arrivals: &[Arrival], bucket: &Candidate) -> bool {
-    let Some(min_rtt) = view.min_rtt else { return false };
+fn is_queue(measured: &MeasuredDirection<'_>, arrivals: &[Arrival], bucket: &Candidate) -> bool {
+    let Some(min_rtt) = measured.min_rtt else { return false };
     let min_rtt = min_rtt.as_secs_f64();
     let mut shares: Vec<f64> = missing_tokens(arrivals, bucket.rate)
         .filter(|(_, missing)| *missing > bucket.burst / 2.0)

@@ -288,8 +288,8 @@ impl EndData {
                 counts.late += 1;
             } else {
                 flags |= Packet::RETRANSMISSION;
-                counts.again += 1;
-                counts.again_bytes += end.min(self.high) - start;
+                counts.retransmitted += 1;
+                counts.retransmitted_bytes += end.min(self.high) - start;
                 stamp = segment.stamps.map(|stamps| stamps.0);
                 if let Some(gap) = gap_at(&self.gap_starts, start).filter(|_| is_unseen) {
                     let repair = time.since(gap.since);
@@ -349,8 +349,8 @@ impl EndData {
                 position: at,
                 size: header + length,
                 length,
-                acked: Time::MAX,
-                lost: Time::MAX,
+                acked_at: Time::MAX,
+                lost_at: Time::MAX,
                 flags,
             };
             let index = self.direction.packets.len() as u32;
@@ -410,7 +410,7 @@ impl EndData {
             }
             let before = &mut self.direction.packets[data.packet as usize];
             if !before.is_acked() && !before.is_lost() {
-                before.lost = time;
+                before.lost_at = time;
                 self.direction.counts.lost += 1;
             }
             original.get_or_insert(data.packet);
@@ -504,7 +504,7 @@ impl EndData {
             self.outstanding.pop_front();
             let packet = &mut self.direction.packets[data.packet as usize];
             if !packet.is_acked() {
-                packet.acked = time;
+                packet.acked_at = time;
             }
             is_ambiguous |= data.is_again || data.is_sacked;
             sample = (!data.is_again && !data.is_sacked).then(|| time.since(packet.time));
@@ -601,7 +601,7 @@ impl EndData {
             data.is_sacked = true;
             let packet = &mut self.direction.packets[data.packet as usize];
             if !packet.is_acked() {
-                packet.acked = time;
+                packet.acked_at = time;
                 sample = (!data.is_again).then(|| time.since(packet.time));
             }
         }

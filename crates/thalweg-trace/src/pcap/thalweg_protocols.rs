@@ -220,8 +220,8 @@ impl EndData {
         let known = self.unacked_units.get(&part.unit).and_then(|unit| unit.get(&part.number)).copied();
         let is_again = known.is_some() || part.unit < self.acked;
         if is_again {
-            counts.again += 1;
-            counts.again_bytes += u64::from(part.length);
+            counts.retransmitted += 1;
+            counts.retransmitted_bytes += u64::from(part.length);
             // Its data had been acknowledged.
             counts.spurious += u64::from(known.is_none_or(|sent| sent.is_acked));
         }
@@ -251,8 +251,8 @@ impl EndData {
             position: start,
             size: datagram.size,
             length: part.length,
-            acked: Time::MAX,
-            lost: Time::MAX,
+            acked_at: Time::MAX,
+            lost_at: Time::MAX,
             flags: flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum(),
         });
         1
@@ -328,7 +328,7 @@ impl EndData {
             if let Some(packet) =
                 packet.filter(|packet| !packet.is_lost() && !sent.is_acked && is_missing(*number))
             {
-                packet.lost = time;
+                packet.lost_at = time;
                 direction.counts.lost += 1;
             }
         }
@@ -367,7 +367,7 @@ fn count_arrival(direction: &mut Direction, time: Time, sent: LatestTransmission
     let Direction { counts: Counts { delivered, .. }, packets, .. } = direction;
     *delivered += sent.end - sent.start;
     if let Some(packet) = packets.get_mut(sent.index) {
-        packet.acked = time;
+        packet.acked_at = time;
     }
 }
 

@@ -101,8 +101,8 @@ impl Udp {
             position,
             size: datagram.size,
             length,
-            acked: Time::MAX,
-            lost: Time::MAX,
+            acked_at: Time::MAX,
+            lost_at: Time::MAX,
             flags,
         });
         1 + decrypted

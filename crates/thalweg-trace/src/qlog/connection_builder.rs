@@ -475,8 +475,8 @@ impl End {
         counts.packets += 1;
         counts.bytes += u64::from(size);
         counts.payload += u64::from(length);
-        counts.again_bytes += again;
-        counts.again += u64::from(again > 0);
+        counts.retransmitted_bytes += again;
+        counts.retransmitted += u64::from(again > 0);
         counts.late += u64::from(flags & Packet::ARRIVED_LATE != 0);
         counts.ce += u64::from(data.is_ce);
         if !frames.elicits && *has_frames {
@@ -486,8 +486,15 @@ impl End {
             counts.not_kept += 1;
             return 0;
         }
-        let packet =
-            Packet { time, position: self.position, size, length, acked: Time::MAX, lost: Time::MAX, flags };
+        let packet = Packet {
+            time,
+            position: self.position,
+            size,
+            length,
+            acked_at: Time::MAX,
+            lost_at: Time::MAX,
+            flags,
+        };
         let index = self.direction.packets.len() as u32;
         self.direction.packets.push(packet);
         self.position = self.position.saturating_add(u64::from(length));
@@ -518,7 +525,7 @@ impl End {
         };
         let packet = &mut self.direction.packets[space.packets[at].1 as usize];
         if !packet.is_lost() {
-            packet.lost = time;
+            packet.lost_at = time;
             self.direction.counts.lost += 1;
         }
     }
@@ -537,7 +544,7 @@ impl End {
                 let index = space.packets[at].1;
                 let packet = &mut direction.packets[index as usize];
                 if !packet.is_acked() {
-                    packet.acked = time;
+                    packet.acked_at = time;
                     newest = newest.max(Some(index));
                     match runs.last_mut().filter(|run| run.1 == packet.position) {
                         Some(run) => run.1 = packet.end(),
@@ -666,13 +673,13 @@ impl Direction {
         for packet in &mut self.packets {
             if packet.is_acked() {
                 delivered += u64::from(packet.length);
-                if packet.is_lost() && packet.acked >= packet.lost {
+                if packet.is_lost() && packet.acked_at >= packet.lost_at {
                     packet.flags |= Packet::SPURIOUS;
                     self.counts.spurious += 1;
                 }
             }
         }
-        let unique = self.counts.payload.saturating_sub(self.counts.again_bytes);
+        let unique = self.counts.payload.saturating_sub(self.counts.retransmitted_bytes);
         self.counts.delivered = match self.view {
             View::Sender => logs_without_frames::arrived_bytes(self).unwrap_or(delivered).min(unique),
             View::Receiver | View::Between => unique,

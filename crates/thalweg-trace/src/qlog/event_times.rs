@@ -101,8 +101,8 @@ impl Direction {
     pub(super) fn each_time(&mut self, each: impl Fn(&mut Time)) {
         for packet in &mut self.packets {
             each(&mut packet.time);
-            each(&mut packet.acked);
-            each(&mut packet.lost);
+            each(&mut packet.acked_at);
+            each(&mut packet.lost_at);
         }
         self.acks.iter_mut().for_each(|ack| each(&mut ack.time));
         self.sacks.iter_mut().for_each(|sack| each(&mut sack.time));

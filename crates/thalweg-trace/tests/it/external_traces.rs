@@ -52,11 +52,11 @@ fn summary_line(trace: &Trace) -> String {
         assert!(connection.start <= connection.end, "{}", connection.name);
         for direction in 0..2 {
             let summary = Summary::from_connection(connection, direction);
-            let share = summary.retransmitted.unwrap_or(0.0);
+            let share = summary.retransmitted_share.unwrap_or(0.0);
             assert!((0.0..=1.0).contains(&share), "{}: {summary:?}", connection.name);
             let data = &connection.directions[direction];
             assert!(data.packets.is_sorted_by_key(|packet| packet.time), "{}", connection.name);
-            assert!(data.packets.iter().all(|packet| packet.acked >= packet.time), "{}", connection.name);
+            assert!(data.packets.iter().all(|packet| packet.acked_at >= packet.time), "{}", connection.name);
             find_all(connection, direction);
         }
     }
@@ -74,7 +74,7 @@ fn summary_line(trace: &Trace) -> String {
             connection.protocol.name(),
             summary.delivered.unwrap_or(0),
             summary.duration.as_secs_f64(),
-            summary.retransmitted.unwrap_or(0.0) * 100.0
+            summary.retransmitted_share.unwrap_or(0.0) * 100.0
         )
     });
     format!("{}, {} connections{of_largest}; {:?}", trace.format.name(), trace.connections.len(), trace.notes)

@@ -52,7 +52,7 @@ fn aioquic() {
     assert!(trace.epoch.is_some_and(|epoch| (1.79e9..1.80e9).contains(&epoch)));
     check_path(&Summary::from_connection(connection, 0));
     let counts = connection.directions[0].counts;
-    assert!(counts.lost > 20 && counts.again >= counts.lost, "{counts:?}");
+    assert!(counts.lost > 20 && counts.retransmitted >= counts.lost, "{counts:?}");
     assert!(counts.delivered >= 700_000);
 }
 
@@ -74,7 +74,11 @@ fn a_decrypted_capture_has_the_figures_of_the_client_s_log() {
     assert!(!captured.notes.iter().any(|note| note.contains("could not")), "{:?}", captured.notes);
     let [own, theirs] = [&captured, log].map(|of| of.directions[0].counts);
     assert_eq!((own.packets, own.payload), (theirs.packets, theirs.payload), "{own:?} {theirs:?}");
-    assert_eq!((own.again, own.again_bytes), (theirs.again, theirs.again_bytes), "{own:?} {theirs:?}");
+    assert_eq!(
+        (own.retransmitted, own.retransmitted_bytes),
+        (theirs.retransmitted, theirs.retransmitted_bytes),
+        "{own:?} {theirs:?}"
+    );
     // The log lacks four of the packets that the client received; these are the counts of tshark.
     assert_eq!((own.acks, captured.directions[1].counts.packets), (18, 21));
     let [own, theirs] = [&captured, log].map(|of| Summary::from_connection(of, 0));
@@ -113,7 +117,10 @@ fn tcp_of_the_kernel_in_a_capture_and_by_its_own_counters() {
     let (captured, counted) = (Summary::from_connection(capture, 0), Summary::from_connection(log, 0));
     check_path(&captured);
     assert_eq!((captured.lost, counted.lost), (Some(5), Some(5)));
-    assert_eq!(capture.directions[0].counts.again_bytes, log.directions[0].counts.again_bytes);
+    assert_eq!(
+        capture.directions[0].counts.retransmitted_bytes,
+        log.directions[0].counts.retransmitted_bytes
+    );
     assert_eq!(capture.directions[0].segment, log.directions[0].segment);
     let smoothed = log.directions[0].metrics[&Metric::MinRtt].last().unwrap().1;
     let shortest = captured.rtt.unwrap().min.as_secs_f64();

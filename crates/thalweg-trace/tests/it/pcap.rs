@@ -236,15 +236,18 @@ fn both_ends_in_one_capture_are_two_connections() {
     assert_eq!(points, [Point::Client, Point::Server]);
     for connection in &trace.connections {
         let counts = connection.directions[0].counts;
-        assert_eq!((counts.packets, counts.again, counts.delivered), (12, 0, 10_000), "{counts:?}");
+        assert_eq!((counts.packets, counts.retransmitted, counts.delivered), (12, 0, 10_000), "{counts:?}");
     }
     assert_eq!(trace.connections[0].directions[0].round_trips.len(), 10);
     assert!(trace.notes.iter().any(|note| note.contains("2 interfaces")), "{:?}", trace.notes);
     // A capture that begins within the transfer, where an acknowledgement is the first packet of the server's interface.
     let placed: Vec<_> = placed.into_iter().filter(|(_, packet)| packet.0 > 55.0).collect();
     let trace = read_capture(&pcapng_at(false, 9, 2, &placed));
-    let again: Vec<u64> =
-        trace.connections.iter().map(|of| of.directions.iter().map(|of| of.counts.again).sum()).collect();
+    let again: Vec<u64> = trace
+        .connections
+        .iter()
+        .map(|of| of.directions.iter().map(|of| of.counts.retransmitted).sum())
+        .collect();
     assert_eq!(again, [0, 0]);
 }
 
@@ -283,7 +286,10 @@ fn a_fast_retransmission_is_a_loss_and_no_timeout() {
     segments.push(ack(6, 125.0));
     let direction = client(&segments);
     let counts = direction.counts;
-    assert_eq!((counts.again, counts.again_bytes, counts.lost, counts.spurious), (1, 1000, 1, 0));
+    assert_eq!(
+        (counts.retransmitted, counts.retransmitted_bytes, counts.lost, counts.spurious),
+        (1, 1000, 1, 0)
+    );
     assert!(direction.timeouts.is_empty());
     assert!(counts.duplicate_acks >= 5, "{counts:?}");
     assert!(direction.packets[0].is_lost() && !direction.packets[0].is_acked());
@@ -291,7 +297,7 @@ fn a_fast_retransmission_is_a_loss_and_no_timeout() {
     // Each range is new once, and its packets are acknowledged when it is.
     let sacked: Vec<_> = direction.sacks.iter().map(|sack| (sack.start, sack.end)).collect();
     assert_eq!(sacked, (1..6).map(|number| (number * 1000, number * 1000 + 1000)).collect::<Vec<_>>());
-    assert_eq!(direction.packets[5].acked.since(direction.packets[5].time), ms(40.0));
+    assert_eq!(direction.packets[5].acked_at.since(direction.packets[5].time), ms(40.0));
     // By Karn's rule the acknowledgement of the repair is not a sample.
     assert_eq!(direction.round_trips.len(), 5);
     assert_eq!(counts.delivered, 6000);
@@ -347,7 +353,7 @@ fn late_packets_fill_a_gap_soon_and_repairs_later() {
         let mut segments = handshake();
         segments.extend([data(0, 41.0), data(2, 42.0), data(1, millis), ack(3, 160.0)]);
         let counts = client(&segments).counts;
-        assert_eq!((counts.late, counts.again, counts.delivered), (late, again, 3000), "{millis}");
+        assert_eq!((counts.late, counts.retransmitted, counts.delivered), (late, again, 3000), "{millis}");
     }
 }
 

@@ -47,9 +47,12 @@ fn check_story(connection: &Connection) {
         assert!((found.0 - expected.0).abs() < 1e-3, "{found:?}");
         assert_eq!((found.1, found.2, found.3), (expected.1, expected.2, expected.3), "{found:?}");
     }
-    assert!(is_near(data.packets[2].acked, 40.0) && is_near(data.packets[1].lost, 40.0));
+    assert!(is_near(data.packets[2].acked_at, 40.0) && is_near(data.packets[1].lost_at, 40.0));
     let counts = data.counts;
-    assert_eq!((counts.lost, counts.again, counts.again_bytes, counts.delivered), (1, 1, 1000, 3000));
+    assert_eq!(
+        (counts.lost, counts.retransmitted, counts.retransmitted_bytes, counts.delivered),
+        (1, 1, 1000, 3000)
+    );
     assert_eq!(data.packets[0].length, 1000);
     assert_eq!(data.metrics[&Metric::Window][0].1, 12_000.0);
     assert!((data.metrics[&Metric::SmoothedRtt][0].1 - 0.04).abs() < 1e-9);
@@ -269,7 +272,7 @@ fn spellings_of_other_writers_are_known() {
     let text = "{\"qlog_version\":\"draft-00\",\"traces\":[{\"events\":[[\"0\",\"transport\",\"packet_sent\",\"DEFAULT\",{\"frames\":[{\"frame_type\":\"stream\",\"id\":0,\"length\":1000,\"offset\":0}],\"header\":{\"packet_number\":5,\"packet_size\":1040},\"packet_type\":\"1RTT\"}],[\"9000\",\"metric_update\",\"congestion_metric_update\",\"TRACE\",{\"bytes_in_flight\":1040,\"current_cwnd\":14000}],[\"9000\",\"loss\",\"packets_lost\",\"DEFAULT\",{\"largest_lost_packet_num\":5,\"lost_bytes\":1040,\"lost_packets\":1}],[\"9500\",\"recovery\",\"loss_timer_updated\",{\"event_type\":\"expired\",\"timer_type\":\"pto\"}]],\"configuration\":{\"time_units\":\"us\"},\"vantage_point\":{\"type\":\"client\"}}]}";
     let data = &read_qlog(text).connections[0].directions[0];
     assert_eq!(data.metrics[&Metric::Window][0].1, 14_000.0);
-    assert!(data.packets[0].is_lost() && is_near(data.packets[0].lost, 9.0));
+    assert!(data.packets[0].is_lost() && is_near(data.packets[0].lost_at, 9.0));
     assert_eq!((data.timeouts.len(), data.timeouts[0].silence), (1, at_millis(9.5).since(Time::ZERO)));
 }
 

@@ -44,7 +44,7 @@ pub fn open_socket(
             Some(memory) => SessionConfig { memory, max_memory: memory, ..SessionConfig::default() },
             None => SessionConfig::default(),
         },
-        ..EndpointConfig::client(identity.clone())
+        ..EndpointConfig::new(identity.clone())
     };
     let offload = if arguments.no_offload { Offload::None } else { Offload::Auto };
     let BenchSocket { buffer, threads, .. } = *arguments;

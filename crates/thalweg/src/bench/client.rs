@@ -61,7 +61,7 @@ pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> C
         Request { reverse: arguments.reverse, time: Duration::from_millis(millis).min(MAX_DURATION) };
     let (started, cpu_before) = (Instant::now(), process_cpu_time());
     let progress: Vec<_> = connections.iter().map(|_| Arc::new(AtomicU64::new(0))).collect();
-    let watches: Vec<_> = connections.iter().map(Connection::another).collect();
+    let watches: Vec<_> = connections.iter().map(Connection::another_handle).collect();
     let threads: Vec<_> = connections
         .into_iter()
         .zip(&progress)
@@ -170,7 +170,7 @@ fn measure_connection(
     progress: &Arc<AtomicU64>,
     stop: &Arc<AtomicBool>,
 ) -> Result<ConnectionMeasurements, NetError> {
-    let watch = connection.another();
+    let watch = connection.another_handle();
     let (mut send, receive) = connection.split();
     let started = Instant::now();
     send.write_slice(Slice::new(request.encode()))?;

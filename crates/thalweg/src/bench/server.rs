@@ -44,7 +44,7 @@ pub fn run_server(arguments: &BenchServerArguments, console: &Console) -> Comman
                 connection.close(code::BUSY, "there are too many connections; try again later");
             } else {
                 let (remote, results, work) = (connection.remote(), results.clone(), Arc::clone(&work));
-                let watch = connection.another();
+                let watch = connection.another_handle();
                 let serving = move || {
                     // The receiver of results may be gone.
                     let _ = results.send((remote, serve_connection(connection, longest, &work)));
@@ -134,7 +134,7 @@ impl Drop for ConnectionAccount<'_> {
 
 /// Serves one connection; sends for at most `longest`.
 fn serve_connection(connection: Connection, longest: Duration, work: &CpuAccount) -> Result<Value, NetError> {
-    let watch = connection.another();
+    let watch = connection.another_handle();
     let (mut send, mut receive) = connection.split();
     let mut request = [0; Request::LENGTH];
     std::io::Read::read_exact(&mut receive, &mut request).map_err(|_| NetError::Stopped)?;

@@ -194,7 +194,7 @@ impl Panel {
 mod tests {
     use super::*;
     use thalweg_live::LinkDirectionState;
-    use thalweg_net::transfer::is_hidden;
+    use thalweg_net::transfer::is_unsafe;
     use thalweg_proto::units::{Duration, Rate, Time};
     use thalweg_sim::live_network::LinkStatus;
 
@@ -237,7 +237,7 @@ mod tests {
     fn names_of_links_drive_no_terminal() {
         let now = view(1000, &[("a\u{1b}[2J\u{9b}2J\u{202e}b", 1, 0)]);
         let lines = view_lines(&View::default(), &now, 2, Style::UNICODE);
-        assert_eq!(lines.iter().find(|line| line.contains(is_hidden)), None);
+        assert_eq!(lines.iter().find(|line| line.contains(is_unsafe)), None);
         assert!(lines.iter().any(|line| line.contains("\\u202eb")), "{lines:?}");
     }
 

@@ -173,7 +173,7 @@ impl Network {
             hosts: named.cloned().collect(),
             outside: arguments.outside.clone(),
             mtus: arguments.mtu.iter().map(|(link, mtu)| (link.clone(), size(mtu))).collect(),
-            marks_feedback: arguments.mark_feedback,
+            signals_feedback_by_ce: arguments.mark_feedback,
             ack_delay: arguments.hold_acks,
             // Let the last packets arrive.
             duration: length.map(|length| length + Duration::from_secs(2)).or(arguments.duration),

@@ -109,7 +109,7 @@ impl<'a> Receiver<'a> {
             // A stream to standard output cannot be restarted.
             Some(_) if self.is_output => connection.close(code::BUSY, "another transfer is being received"),
             Some(open) if self.duplicate.is_none() => {
-                let earlier = open.connection.another();
+                let earlier = open.connection.another_handle();
                 self.duplicate = Some(DuplicateSender::new(Instant::now(), sender, earlier));
             }
             _ => connection.close(code::BUSY, "another transfer of the same sender waits already"),
@@ -158,7 +158,7 @@ impl<'a> Receiver<'a> {
             Target::Folder(if self.arguments.hidden { target.with_hidden() } else { target })
         };
         let (outcome_sender, ends) = channel();
-        self.open_transfer = Some(OpenTransfer { connection: sender.connection.another(), ends });
+        self.open_transfer = Some(OpenTransfer { connection: sender.connection.another_handle(), ends });
         let peer = self.listener.name(&key, &sender.connection);
         let counted = self.listener.metrics.as_ref().map(Metrics::count);
         let (scheduler, stop) = (self.scheduler.clone(), Arc::clone(&self.listener.stop));
@@ -172,7 +172,7 @@ impl<'a> Receiver<'a> {
     fn poll_end(&mut self) -> Option<SummaryInputs> {
         let (end, closed) = self.open_transfer.as_ref().and_then(OpenTransfer::end)?;
         self.open_transfer = None;
-        let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
+        let is_lost = matches!(end.outcome.result, Err(TransferError::ConnectionEnded(_)));
         let report = &end.outcome.report;
         let has_begun = *report != Report::default();
         if let Some(key) = end.key {
@@ -326,7 +326,7 @@ impl<'a> Server<'a> {
         let is_wanted = self.listener.wants(&key);
         let scheduler =
             if is_wanted { self.scheduler.clone() } else { self.scheduler.with_equal_priorities() };
-        let watch = sender.connection.another();
+        let watch = sender.connection.another_handle();
         let session =
             Session { sender, target, scheduler, peer, command: "serve", metrics_entry: counted, stop };
         let progress = session.begin(self.console, &self.outcome_sender, false);
@@ -337,7 +337,7 @@ impl<'a> Server<'a> {
     fn report(&mut self) -> CommandResult {
         for end in self.ends.try_iter() {
             let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
-            let is_final = !matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
+            let is_final = !matches!(end.outcome.result, Err(TransferError::ConnectionEnded(_)));
             if let Some(key) = end.key {
                 let folder = self.arguments.folder.join(self.listener.folder_name(&key));
                 self.listener.end(&key, is_final, || has_stored_data(&folder));
@@ -449,10 +449,10 @@ impl Session {
         let progress = Arc::new(Progress::new());
         let returned = Arc::clone(&progress);
         let Self { sender, target, scheduler, peer, command, metrics_entry: counted, stop } = self;
-        let (watch, key) = (sender.connection.another(), sender.key);
+        let (watch, key) = (sender.connection.another_handle(), sender.key);
         let meter_inputs = MeterInputs {
             progress: Arc::clone(&progress),
-            connection: watch.another(),
+            connection: watch.another_handle(),
             metrics_entry: counted,
             pace: None,
             advisor: None,
@@ -475,7 +475,7 @@ impl Session {
                 Err(error) => {
                     // A sender closes when it has received the reason. A close from this endpoint could overtake the
                     // reason.
-                    if matches!(error, TransferError::Here(_) | TransferError::Protocol(_)) {
+                    if matches!(error, TransferError::Local(_) | TransferError::Protocol(_)) {
                         await_close(&watch);
                     }
                     close_after_finish(&watch, TRANSFER_ENDED_CODE, &error.to_string());
@@ -501,7 +501,7 @@ impl Session {
         if let Err(error) = spawned {
             let fault = Fault::new(FaultKind::Storage, error.to_string());
             let outcome =
-                TransferOutcome { report: Report::default(), result: Err(TransferError::Here(fault)) };
+                TransferOutcome { report: Report::default(), result: Err(TransferError::Local(fault)) };
             let span = begun.elapsed();
             let inputs = SummaryInputs {
                 command,

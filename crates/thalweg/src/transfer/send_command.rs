@@ -111,7 +111,7 @@ fn send_once(
         let goes_on = arguments.keep_trying && !is_input && !sender.stop.load(Ordering::Relaxed);
         let why = match attempt {
             Ok((outcome, stats, ended)) => match outcome.result {
-                Err(transfer::Error::Interrupted(error)) if goes_on => {
+                Err(transfer::Error::ConnectionEnded(error)) if goes_on => {
                     if outcome.report.bytes_moved.get() > 0 {
                         pause = RECONNECT_DELAYS[0];
                     }
@@ -225,7 +225,7 @@ impl Sender<'_> {
             SentData::Input(name) => Source::Stream { name: name.clone(), bytes: Box::new(io::stdin()) },
         };
         let (_socket, connection) = self.connect()?;
-        let watch = connection.another();
+        let watch = connection.another_handle();
         let progress = Arc::new(Progress::new());
         let pace = Pace::default();
         let advisor = Arc::new(Mutex::new(Advisor::default()));
@@ -233,7 +233,7 @@ impl Sender<'_> {
         let watched = MeterInputs {
             metrics_entry: self.metrics.as_ref().map(Metrics::count),
             progress: Arc::clone(&progress),
-            connection: connection.another(),
+            connection: connection.another_handle(),
             pace: Some(pace.clone()),
             advisor: Some((Arc::clone(&advisor), self.scheme.clone())),
             stop: Arc::clone(&self.stop),
@@ -306,7 +306,7 @@ impl Sender<'_> {
         for &remote in addresses {
             let any: IpAddr =
                 if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-            let client = EndpointConfig::client(self.identity.clone());
+            let client = EndpointConfig::new(self.identity.clone());
             let session = SessionConfig { memory: self.arguments.memory.get(), ..client.session };
             let socket = bind_socket(SocketAddr::new(any, 0), EndpointConfig { session, ..client }, 1)?;
             let (scheme, recorder) = (self.scheme.clone(), self.recorder.clone());

@@ -92,7 +92,7 @@ impl<'a> SenderListener<'a> {
             None => listen,
         };
         let memory = arguments.memory.get();
-        let client = EndpointConfig::client(identity.clone());
+        let client = EndpointConfig::new(identity.clone());
         // The shared limit must let the first connection reach its own limit.
         let all = client.limits.memory.max(memory.saturating_mul(4));
         let limits = endpoint::Limits { memory: all, ..client.limits };

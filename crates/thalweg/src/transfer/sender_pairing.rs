@@ -38,10 +38,10 @@ pub fn obtain_code(code: Option<&Code>) -> Result<Code, Error> {
 /// Proves to the receiver that answered as `name` that this endpoint, with the key `own_key`, has the code.
 pub fn prove_code(name: &str, own_key: PublicKey, code: &Code, connection: Connection) -> Result<(), Error> {
     let ends = PairingKeys { client: own_key, server: connection.peer(), binding: *connection.binding() };
-    let watch = connection.another();
+    let watch = connection.another_handle();
     let (mut to, mut from): (SendStream, RecvStream) = connection.split();
     let (done, is_done) = channel::<()>();
-    let guard = watch.another();
+    let guard = watch.another_handle();
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
             if is_done.recv_timeout(PAIRING_TIMEOUT) == Err(RecvTimeoutError::Timeout) {

@@ -147,7 +147,7 @@ pub fn add_earlier_report(report: &mut Report, earlier: &Report) {
 /// Corrects the outcome: a connection that ended because a user requested a `stop` was not lost.
 pub fn mark_user_stop(outcome: &mut TransferOutcome, stop: &AtomicBool) {
     if stop.load(Ordering::Relaxed)
-        && let Err(transfer::Error::Interrupted(error)) = &mut outcome.result
+        && let Err(transfer::Error::ConnectionEnded(error)) = &mut outcome.result
     {
         *error = io::ErrorKind::Interrupted.into();
     }
@@ -156,7 +156,7 @@ pub fn mark_user_stop(outcome: &mut TransferOutcome, stop: &AtomicBool) {
 /// Corrects the outcome: a connection that this end closed because the peer had ended was lost by the peer.
 pub fn mark_ended_peer(outcome: &mut TransferOutcome, has_peer_ended: &AtomicBool) {
     if has_peer_ended.load(Ordering::Relaxed)
-        && let Err(transfer::Error::Interrupted(error)) = &mut outcome.result
+        && let Err(transfer::Error::ConnectionEnded(error)) = &mut outcome.result
     {
         let why = "the receiver has ended: its host reports that nothing listens at the port";
         *error = io::Error::new(io::ErrorKind::ConnectionRefused, why);
@@ -422,9 +422,9 @@ pub fn result_name(outcome: &TransferOutcome) -> &'static str {
 
 fn error_name(error: &transfer::Error) -> &'static str {
     match error {
-        transfer::Error::Interrupted(_) => "interrupted",
-        transfer::Error::Refused(_) => "refused",
-        transfer::Error::Protocol(_) | transfer::Error::Here(_) => "broken",
+        transfer::Error::ConnectionEnded(_) => "interrupted",
+        transfer::Error::EndedByPeer(_) => "refused",
+        transfer::Error::Protocol(_) | transfer::Error::Local(_) => "broken",
     }
 }
 
@@ -477,7 +477,8 @@ mod tests {
             report.bytes_moved = Bytes::new(8_000_000);
             Summary::new(inputs(command, result, report), false).sentence()
         };
-        let interrupted = || Err(transfer::Error::Interrupted(std::io::ErrorKind::ConnectionReset.into()));
+        let interrupted =
+            || Err(transfer::Error::ConnectionEnded(std::io::ErrorKind::ConnectionReset.into()));
         assert_eq!(
             sentence_of("send", interrupted()),
             "Sent 0 files, 8.00 MB in 2.0 s, including data in flight"

@@ -220,6 +220,53 @@ fn traces_of_other_programs_become_pages() {
     assert!(messages.contains("no packets with data"), "{messages}");
 }
 
+/// "No findings." depends on the findings alone: not on notes, and not on what the text leaves out.
+#[test]
+fn findings_are_counted_beside_notes_and_beyond_what_is_shown() {
+    let place = temporary_path("view-findings");
+    // A log of bpftrace without `mss=`, which is noted.
+    let lines = (0..60).map(|sample| {
+        format!(
+            "{}000000 src=10.0.0.1:38040 dest=10.0.0.2:5001 snd_nxt=9000 snd_una=2000 snd_cwnd=10 srtt=20000\n",
+            5000 + sample * 100
+        )
+    });
+    fs::write(place.join("probe.log"), lines.collect::<String>()).unwrap();
+    let text = prints(&place, &["view", "probe.log"]);
+    assert!(
+        text.contains("1. Note: The log has no segment size") && text.ends_with("No findings.\n"),
+        "{text}"
+    );
+    // 40 transfers of one packet, and one that fills the queue.
+    let small: String = (0..40).map(|number| format!("1 {}s 1kB; ", f64::from(number) / 10.0)).collect();
+    let text = format!(
+        "duration = \"20 s\"\nwarmup = \"0 s\"\n[[link]]\nbetween = [\"client\", \"server\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"300 kB\"\n\
+         [[flow]]\nname = \"web\"\nfrom = \"client\"\nto = \"server\"\nscheme = \"cubic\"\nworkload = {{ kind = \"list\", transfers = \"{small}1 5s 8MB\" }}\n"
+    );
+    fs::write(place.join("web.toml"), text).unwrap();
+    prints(&place, &["run", "web.toml", "--quiet", "--pcap=web.pcap"]);
+    let view = document(&place, &["view", "web.pcap", "--json"]);
+    let connections = view["files"][0]["connections"].as_array().unwrap().iter();
+    let counts: Vec<usize> = connections
+        .map(|connection| connection["directions"].as_array().unwrap())
+        .map(|directions| directions.iter().map(|of| of["findings"].as_array().unwrap().len()).sum())
+        .collect();
+    assert!(
+        counts.len() == 41 && counts[..40].iter().all(|count| *count == 0) && counts[40] > 0,
+        "{counts:?}"
+    );
+    let text = prints(&place, &["view", "web.pcap"]);
+    let hidden = format!(
+        "{} finding{} not shown; --json has all.\n",
+        counts[40],
+        if counts[40] == 1 { "" } else { "s" }
+    );
+    assert!(text.contains("1 more connection; --json has all.\n") && text.ends_with(&hidden), "{text}");
+    assert!(!text.contains("No findings."), "{text}");
+    let text = prints(&place, &["view", "web.pcap", "--connection", "41"]);
+    assert!(text.contains("Bufferbloat") && !text.contains("not shown; --json"), "{text}");
+}
+
 #[test]
 fn files_that_are_no_trace_are_refused_with_what_was_expected() {
     let place = temporary_path("view-bad");

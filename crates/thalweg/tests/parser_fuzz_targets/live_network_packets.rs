@@ -21,10 +21,10 @@ const NATS: [Option<NatKind>; 5] = [
 
 /// Fuzzes DNS messages, segmentation offload, and packets through a network with a NAT.
 pub fn fuzz_live_network_packets(octets: &[u8]) {
-    let Some((reader, octets)) = select_parser(octets, 3) else { return };
-    match reader {
+    let Some((parser, octets)) = select_parser(octets, 3) else { return };
+    match parser {
         0 => {
-            if let Some(answer) = fuzz_entry_points::name_answer(octets) {
+            if let Some(answer) = fuzz_entry_points::dns_answer(octets) {
                 assert!(answer.len() >= 12 && answer[2] & 0x80 != 0);
             }
         }
@@ -32,7 +32,7 @@ pub fn fuzz_live_network_packets(octets: &[u8]) {
             let Some((header, bytes)) = octets.split_first_chunk::<{ fuzz_entry_points::HEADER }>() else {
                 return;
             };
-            let lengths = fuzz_entry_points::cut_run(*header, bytes);
+            let lengths = fuzz_entry_points::split_gso_buffer(*header, bytes);
             assert!(!lengths.is_empty() && lengths.iter().all(|length| *length <= bytes.len()));
         }
         _ => network(octets),
@@ -57,7 +57,8 @@ fn chain(nat: Option<NatKind>) -> Spec {
         seed: 1,
         ..Spec::default()
     };
-    spec.links[1].middlebox = Middlebox { nat, nat_rebind: None, udp_for: Some(Duration::from_millis(20)) };
+    spec.links[1].middlebox =
+        Middlebox { nat, nat_rebind: None, udp_allowed_for: Some(Duration::from_millis(20)) };
     spec
 }
 
@@ -67,7 +68,7 @@ fn chain(nat: Option<NatKind>) -> Spec {
 fn network(script: &[u8]) {
     let Some((first, mut script)) = script.split_first() else { return };
     let plan_options = PlanOptions {
-        marks_feedback: first & 0x20 != 0,
+        signals_feedback_by_ce: first & 0x20 != 0,
         ack_delay: (first & 0x40 != 0).then(|| Duration::from_millis(5)),
         mtus: vec![(None, if first & 0x80 != 0 { 1280 } else { 1500 })],
         duration: Some(Duration::from_secs(10)),
@@ -76,36 +77,38 @@ fn network(script: &[u8]) {
     let plan = plan_network(&chain(NATS[usize::from(first & 7) % NATS.len()]), &plan_options).unwrap();
     let addresses: Vec<[IpAddr; 2]> = plan.nodes.iter().map(|node| node.addresses).collect();
     let mut emulator = Emulator::new(plan).unwrap();
-    let (mut now, mut arrived, mut got) = (Time::ZERO, 0, 0usize);
-    while let [how, length, rest @ ..] = script {
+    let (mut now, mut entered, mut got) = (Time::ZERO, 0, 0usize);
+    while let [packet_flags, length, rest @ ..] = script {
         let length = usize::from(*length).min(MAX_PACKET).min(rest.len());
         let (packet, rest) = rest.split_at(length);
         script = rest;
         let mut packet = packet.to_vec();
-        let ends = [how & 3, how >> 2 & 3].map(|node| addresses[usize::from(node)]);
-        if how & 0x10 != 0 {
-            repair_packet(&mut packet, ends);
+        let addresses_of_packet =
+            [packet_flags & 3, packet_flags >> 2 & 3].map(|node| addresses[usize::from(node)]);
+        if packet_flags & 0x10 != 0 {
+            repair_packet(&mut packet, addresses_of_packet);
         }
-        emulator.enter(now, if how & 3 < 2 { 0 } else { 3 }, packet);
-        arrived += 1;
-        now += Duration::from_micros(u64::from(how >> 5) * 400);
+        emulator.enter(now, if packet_flags & 3 < 2 { 0 } else { 3 }, packet);
+        entered += 1;
+        now += Duration::from_micros(u64::from(packet_flags >> 5) * 400);
         emulator.advance(now, |delivery| got += usize::from(!delivery.bytes.is_empty()));
     }
-    while let Some(next) = emulator.next().filter(|next| *next <= now + Duration::from_millis(500)) {
+    while let Some(next) = emulator.next_event_time().filter(|next| *next <= now + Duration::from_millis(500))
+    {
         emulator.advance(next, |delivery| got += usize::from(!delivery.bytes.is_empty()));
     }
     // Each packet is delivered in fragments, or causes one ICMP message from a router.
-    assert!(got <= arrived * (1 + MAX_PACKET / 8), "{got} of {arrived}");
+    assert!(got <= entered * (1 + MAX_PACKET / 8), "{got} of {entered}");
     emulator.finish();
 }
 
 /// Sets the length of an IP packet, and its addresses to the addresses of these nodes.
-fn repair_packet(packet: &mut [u8], ends: [[IpAddr; 2]; 2]) {
+fn repair_packet(packet: &mut [u8], addresses: [[IpAddr; 2]; 2]) {
     let length = packet.len() as u16;
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => {
             packet[2..4].copy_from_slice(&length.to_be_bytes());
-            for (end, place) in ends.into_iter().zip([12, 16]) {
+            for (end, place) in addresses.into_iter().zip([12, 16]) {
                 if let IpAddr::V4(address) = end[0] {
                     packet[place..place + 4].copy_from_slice(&address.octets());
                 }
@@ -113,7 +116,7 @@ fn repair_packet(packet: &mut [u8], ends: [[IpAddr; 2]; 2]) {
         }
         Some(6) if packet.len() >= 40 => {
             packet[4..6].copy_from_slice(&(length - 40).to_be_bytes());
-            for (end, place) in ends.into_iter().zip([8, 24]) {
+            for (end, place) in addresses.into_iter().zip([8, 24]) {
                 if let IpAddr::V6(address) = end[1] {
                     packet[place..place + 16].copy_from_slice(&address.octets());
                 }

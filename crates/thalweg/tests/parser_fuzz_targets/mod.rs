@@ -112,11 +112,11 @@ pub fn fuzz_traces(mut octets: &[u8]) {
         assert!(connection.start <= connection.end, "{connection:?}");
         for direction in 0..2 {
             let summary = thalweg_trace::Summary::from_connection(connection, direction);
-            assert!(summary.retransmitted.is_none_or(f64::is_finite));
+            assert!(summary.retransmitted_share.is_none_or(f64::is_finite));
             thalweg_trace::find_all(connection, direction);
             let direction_data = &connection.directions[direction];
             assert!(direction_data.packets.is_sorted_by_key(|packet| packet.time));
-            assert!(direction_data.packets.iter().all(|packet| packet.acked >= packet.time));
+            assert!(direction_data.packets.iter().all(|packet| packet.acked_at >= packet.time));
         }
     }
     let page = trace_page(&[NamedTrace { name: "file", trace: &packet_trace }], "1");

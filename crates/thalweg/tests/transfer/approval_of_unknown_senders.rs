@@ -127,7 +127,7 @@ fn a_sender_that_goes_takes_its_question_along() {
 fn unknown_senders(address: &str) -> Vec<(Socket, Connection)> {
     let connect = |number| {
         let identity = Identity::from_secret([number; 32]);
-        let config = SocketConfig::new("127.0.0.2:0".parse().unwrap(), EndpointConfig::client(identity));
+        let config = SocketConfig::new("127.0.0.2:0".parse().unwrap(), EndpointConfig::new(identity));
         let socket = Socket::bind(config).unwrap();
         let connection = socket.connect(Connect {
             remote: address.parse().unwrap(),

@@ -278,7 +278,7 @@ fn an_idle_sender_does_not_block_others() {
     let place = TestFolder::new("nothing-sent");
     place.write("file", b"file");
     let mut receiver = Receiver::begin(&place, "recv", &["to"], &TRUST_NEW);
-    let config = EndpointConfig::client(Identity::from_secret([7; 32]));
+    let config = EndpointConfig::new(Identity::from_secret([7; 32]));
     let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), config)).unwrap();
     let connect = Connect {
         remote: receiver.address.parse().unwrap(),
@@ -288,7 +288,7 @@ fn an_idle_sender_does_not_block_others() {
         recorder: None,
     };
     let connection = socket.connect(connect).unwrap();
-    let (mut to, _from) = connection.another().split();
+    let (mut to, _from) = connection.another_handle().split();
     to.write_all(&[0]).unwrap();
     to.flush().unwrap();
     assert!(receiver.line().contains("is new"));
@@ -338,7 +338,7 @@ fn open_silent_connections(
     secret: u8,
     count: usize,
 ) -> (Socket, Vec<thalweg_net::live::Connection>) {
-    let endpoint = EndpointConfig::client(Identity::from_secret([secret; 32]));
+    let endpoint = EndpointConfig::new(Identity::from_secret([secret; 32]));
     let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap();
     let connect = |_| {
         let request = Connect {
@@ -381,7 +381,7 @@ fn a_finished_transfer_frees_its_slot_while_connected() {
     for secret in 1..=3 {
         let (socket, mut connections) = open_silent_connections(&server.address, secret, 1);
         let connection = connections.pop().unwrap();
-        let watch = connection.another();
+        let watch = connection.another_handle();
         let (mut to_peer, from_peer) = connection.split();
         let source = Source::Stream { name: b"stream".to_vec(), bytes: Box::new(&b"contents"[..]) };
         let outcome =
@@ -428,7 +428,7 @@ fn a_trickle_of_unknown_senders_keeps_out_no_sender_that_the_receiver_names() {
     for secret in 100..120 {
         let (socket, mut connections) = open_silent_connections(&server.address, secret, 1);
         let connection = connections.pop().unwrap();
-        let (watch, bytes) = (connection.another(), Box::new(Trickle(Arc::clone(&over))));
+        let (watch, bytes) = (connection.another_handle(), Box::new(Trickle(Arc::clone(&over))));
         let progress = Arc::new(Progress::new());
         let at_sender = Arc::clone(&progress);
         let thread = std::thread::spawn(move || {

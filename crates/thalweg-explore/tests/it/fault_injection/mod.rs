@@ -66,8 +66,8 @@ impl<E: Engine<Input = Input<<E as Engine>::Pdu, Tag>, Event = Event<Tag>>> Engi
 }
 
 impl<E: Engine + Digest> Digest for Bent<E> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        self.inner.digest(now, into);
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
+        self.inner.feed_state(now, into);
         self.memory.hash(into);
     }
 }

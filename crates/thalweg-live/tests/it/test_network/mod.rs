@@ -40,7 +40,7 @@ pub fn ipv4_udp_packet(
     plan: &Plan,
     [source_node, destination_node]: [usize; 2],
     ttl: u8,
-    traffic_class: u8,
+    tos: u8,
     total_length: usize,
 ) -> Vec<u8> {
     let [IpAddr::V4(source), IpAddr::V4(destination)] =
@@ -48,17 +48,17 @@ pub fn ipv4_udp_packet(
     else {
         panic!()
     };
-    ipv4_udp_packet_to_address(source, destination, ttl, traffic_class, total_length)
+    ipv4_udp_packet_to_address(source, destination, ttl, tos, total_length)
 }
 
 pub fn ipv4_udp_packet_to_address(
     source: Ipv4Addr,
     destination: Ipv4Addr,
     ttl: u8,
-    traffic_class: u8,
+    tos: u8,
     total_length: usize,
 ) -> Vec<u8> {
-    let mut bytes = vec![0x45, traffic_class];
+    let mut bytes = vec![0x45, tos];
     bytes.extend((total_length as u16).to_be_bytes());
     // DF set.
     bytes.extend([0, 9, 0x40, 0, ttl, 17, 0, 0]);
@@ -81,7 +81,7 @@ pub fn ones_complement_sum(bytes: &[u8]) -> u16 {
 pub fn advance_until(emulator: &mut Emulator, end: Time) -> Vec<Delivery> {
     // Advance at every event: routers answer at the time of reception.
     let mut deliveries = Vec::new();
-    while let Some(next) = emulator.next().filter(|next| *next <= end) {
+    while let Some(next) = emulator.next_event_time().filter(|next| *next <= end) {
         emulator.advance(next, |delivery| deliveries.push(delivery));
     }
     deliveries

@@ -37,7 +37,7 @@ impl CurrentOffer {
     pub fn fail(&mut self, fault: Fault, results: &Results) {
         match (core::mem::replace(&mut self.sink, Sink::Discard), self.file, fault.kind) {
             // A partial stream cannot be resumed and would occupy the exhausted quota.
-            (Sink::File(part), None, FaultKind::Quota) => {
+            (Sink::File(part), None, FaultKind::SenderQuota) => {
                 part.discard();
                 results.note(|report| report.unresumable = None);
             }

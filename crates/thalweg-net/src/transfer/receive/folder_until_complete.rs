@@ -127,7 +127,7 @@ impl Folder {
     ) -> Result<EntryTarget, Fault> {
         let checked = file_names::validate_name(name)?;
         if name.starts_with(b".") && self.above.is_none() && !to.hidden {
-            return Err(FaultKind::Hidden.into());
+            return Err(FaultKind::DotName.into());
         }
         Ok(EntryTarget {
             name: checked,

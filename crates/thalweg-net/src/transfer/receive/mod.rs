@@ -172,7 +172,7 @@ where
     R: Read,
     W: Write + Send + 'static,
 {
-    let here = |error: io::Error| Error::Here(Fault::from_io_error(&error));
+    let here = |error: io::Error| Error::Local(Fault::from_io_error(&error));
     let (replies, writer) = reply_thread::start_reply_thread(to_peer, progress).map_err(here)?;
     let (report, progress) = (Arc::clone(report), Arc::clone(progress));
     let (shared, fillers) = (LinkedFiles::default(), DiskFillers::default());
@@ -186,7 +186,7 @@ where
     take_in(&mut frames, store, &scheduler.begin(priority, &results.progress), &results)?;
     results.reply(ToSender::Done);
     drop(results);
-    writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(Error::Interrupted)?;
+    writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(Error::ConnectionEnded)?;
     // The sender closes after it is notified.
     let _ = frames.next::<ToReceiver>();
     Ok(())
@@ -196,8 +196,8 @@ where
 fn send_failure(results: &Results, error: &Error) {
     let fault = match error {
         Error::Protocol(text) => Fault::new(FaultKind::Protocol, text.as_str()),
-        Error::Here(fault) | Error::Refused(fault) => fault.clone(),
-        Error::Interrupted(_) => return,
+        Error::Local(fault) | Error::EndedByPeer(fault) => fault.clone(),
+        Error::ConnectionEnded(_) => return,
     };
     results.reply(ToSender::Refuse { fault });
 }
@@ -208,10 +208,10 @@ fn read_greeting<R: Read>(frames: &mut FrameReader<R>) -> Result<(bool, Priority
         Some(ToReceiver::Hello { version: VERSION, checksum, priority, .. }) => Ok((checksum, priority)),
         Some(ToReceiver::Hello { version, .. }) => {
             let text = format!("the sender uses version {version}, the receiver {VERSION}");
-            Err(Error::Refused(Fault::new(FaultKind::Version, text)))
+            Err(Error::EndedByPeer(Fault::new(FaultKind::Version, text)))
         }
         Some(_) => Err(Error::Protocol("it does not begin with a greeting".to_owned())),
-        None => Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())),
+        None => Err(Error::ConnectionEnded(io::ErrorKind::UnexpectedEof.into())),
     }
 }
 
@@ -237,13 +237,13 @@ fn take_in<R: Read>(
     let storing =
         move || run_store(store, &queue, &used).inspect_err(|error| send_failure(&to_sender, error));
     let thread = std::thread::Builder::new().name("transfer-store".to_owned()).spawn(storing);
-    let thread = thread.map_err(|error| Error::Here(Fault::from_io_error(&error)));
+    let thread = thread.map_err(|error| Error::Local(Fault::from_io_error(&error)));
     let thread = thread.inspect_err(|error| send_failure(results, error))?;
     let mut buffers = Buffers { free, buffers_made: 0 };
     let read = read_frames(frames, &jobs, &mut buffers, scheduled, &results.progress);
     drop(jobs);
     let stored = thread.join().unwrap_or_else(|_| {
-        let error = Error::Here(Fault::new(FaultKind::Storage, "the thread that stores has panicked"));
+        let error = Error::Local(Fault::new(FaultKind::Storage, "the thread that stores has panicked"));
         send_failure(results, &error);
         Err(error)
     });
@@ -265,7 +265,7 @@ fn read_frames<R: Read>(
     loop {
         let frame = match frames.next()? {
             Some(frame) => frame,
-            None => return Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())),
+            None => return Err(Error::ConnectionEnded(io::ErrorKind::UnexpectedEof.into())),
         };
         progress.on_chunk();
         let is_last = frame == ToReceiver::Finish;

@@ -136,7 +136,7 @@ impl Store {
         }
         let is_folder = matches!(offer.kind, OfferKind::Folder { .. });
         if self.destination.is_none() && (!offer.kind.has_content() || id > 0) {
-            return Err(Error::Here(FaultKind::Single.into()));
+            return Err(Error::Local(FaultKind::Single.into()));
         }
         let Some(depth) = usize::try_from(offer.depth).ok().filter(|depth| *depth < self.levels.len()) else {
             return sender_violation("it offers an entry outside of a folder");
@@ -198,7 +198,7 @@ impl Store {
         (name, memory_bytes): (String, usize),
         depth: usize,
     ) -> Result<(), Error> {
-        let Some(to) = self.destination.clone() else { return Err(Error::Here(FaultKind::Single.into())) };
+        let Some(to) = self.destination.clone() else { return Err(Error::Local(FaultKind::Single.into())) };
         let folder = folder.ok_or_else(|| FaultKind::Folder.into());
         let place = folder.and_then(|folder| folder.entry_target(&offer.name, offer.has_case_variant, &to));
         let made = match (place, &offer.kind) {

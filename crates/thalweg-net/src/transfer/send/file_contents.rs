@@ -173,7 +173,7 @@ impl<W: Write> SendingTransfer<'_, W> {
         self.frame(&ToReceiver::Begin { id })?;
         loop {
             // Flush before blocking on the stream.
-            self.writer.flush().map_err(Error::Interrupted)?;
+            self.writer.flush().map_err(Error::ConnectionEnded)?;
             match stream.read(&mut buffer) {
                 Ok(0) => return Ok(End::Sent(*hasher.finalize().as_bytes())),
                 Ok(count) => {
@@ -193,7 +193,7 @@ impl<W: Write> SendingTransfer<'_, W> {
         self.send_total()?;
         let length = bytes.len() as u64;
         self.progress.add_moved(length);
-        self.writer.data(&ToReceiver::Data { length }, bytes).map_err(Error::Interrupted)
+        self.writer.data(&ToReceiver::Data { length }, bytes).map_err(Error::ConnectionEnded)
     }
 }
 
@@ -218,7 +218,7 @@ impl Digests {
             self.requested += count;
         }
         if self.received.is_empty() {
-            sending.writer.flush().map_err(Error::Interrupted)?;
+            sending.writer.flush().map_err(Error::ConnectionEnded)?;
             let Some(ReceivedDigests { first_block, digests }) = sending.inbox.wait_for_digests(self.id)?
             else {
                 return Ok(None);

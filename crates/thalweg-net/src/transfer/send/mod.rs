@@ -48,7 +48,7 @@ where
         Err(error) => {
             return TransferOutcome {
                 report: Report::default(),
-                result: Err(Error::Here(Fault::from_io_error(&error))),
+                result: Err(Error::Local(Fault::from_io_error(&error))),
             };
         }
     };
@@ -76,7 +76,7 @@ where
     drop(counting);
     // After a write error, look for the receiver's reason.
     let result = match result {
-        Err(error @ Error::Interrupted(_)) => Err(sending.inbox.wait_for_reason(error)),
+        Err(error @ Error::ConnectionEnded(_)) => Err(sending.inbox.wait_for_reason(error)),
         result => result,
     };
     (sending.report.bytes_moved, sending.report.held_time) = (progress.moved(), progress.held());
@@ -205,7 +205,7 @@ impl<W: Write> SendingTransfer<'_, W> {
         match self.inbox.poll()? {
             Some(frame) => Ok(Some(frame)),
             None => {
-                self.writer.flush().map_err(Error::Interrupted)?;
+                self.writer.flush().map_err(Error::ConnectionEnded)?;
                 self.inbox.wait()
             }
         }
@@ -370,7 +370,7 @@ impl<W: Write> SendingTransfer<'_, W> {
     }
 
     fn frame(&mut self, frame: &ToReceiver) -> Result<(), Error> {
-        self.writer.frame(frame).map_err(Error::Interrupted)
+        self.writer.frame(frame).map_err(Error::ConnectionEnded)
     }
 }
 

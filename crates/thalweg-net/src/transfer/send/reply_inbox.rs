@@ -138,7 +138,7 @@ impl Inbox {
             match self.frames.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 // Frames and wake-ups have none: a refusal is an error.
                 Ok(Ok(_)) => {}
-                Ok(Err(Error::Interrupted(_)))
+                Ok(Err(Error::ConnectionEnded(_)))
                 | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     return error;
                 }
@@ -160,7 +160,7 @@ impl Inbox {
 }
 
 fn connection_ended_error() -> Error {
-    Error::Interrupted(io::ErrorKind::UnexpectedEof.into())
+    Error::ConnectionEnded(io::ErrorKind::UnexpectedEof.into())
 }
 
 fn receive_frames<R: Read>(
@@ -199,13 +199,13 @@ fn receive_frames<R: Read>(
                     continue;
                 }
                 let text = format!("it uses version {version}, this program {VERSION}");
-                Err(Error::Refused(Fault::new(FaultKind::Version, text)))
+                Err(Error::EndedByPeer(Fault::new(FaultKind::Version, text)))
             }
             ToSender::AwaitingApproval if is_first => {
                 progress.set_awaiting_approval(true);
                 continue;
             }
-            ToSender::Refuse { fault } => Err(Error::Refused(fault)),
+            ToSender::Refuse { fault } => Err(Error::EndedByPeer(fault)),
             _ if is_first => Err(Error::Protocol("it does not begin with a greeting".to_owned())),
             frame => Ok(Some(frame)),
         };
@@ -239,8 +239,8 @@ mod tests {
                 waker.wake();
             }
         });
-        let reason = inbox.wait_for_reason(Error::Interrupted(io::ErrorKind::BrokenPipe.into()));
-        assert!(matches!(reason, Error::Interrupted(error) if error.kind() == io::ErrorKind::BrokenPipe));
+        let reason = inbox.wait_for_reason(Error::ConnectionEnded(io::ErrorKind::BrokenPipe.into()));
+        assert!(matches!(reason, Error::ConnectionEnded(error) if error.kind() == io::ErrorKind::BrokenPipe));
         assert!((REASON_TIMEOUT..3 * REASON_TIMEOUT).contains(&start.elapsed()), "{:?}", start.elapsed());
         drop(inbox);
         waking.join().unwrap();
@@ -251,9 +251,9 @@ mod tests {
         let (sender, frames) = sync_channel(2);
         let mut inbox = Inbox { frames, later: VecDeque::new(), failed: HashSet::new(), is_woken: false };
         sender.send(Ok(None)).unwrap();
-        sender.send(Err(Error::Refused(FaultKind::DiskFull.into()))).unwrap();
-        let reason = inbox.wait_for_reason(Error::Interrupted(io::ErrorKind::BrokenPipe.into()));
-        assert!(matches!(reason, Error::Refused(fault) if fault.kind == FaultKind::DiskFull));
+        sender.send(Err(Error::EndedByPeer(FaultKind::DiskFull.into()))).unwrap();
+        let reason = inbox.wait_for_reason(Error::ConnectionEnded(io::ErrorKind::BrokenPipe.into()));
+        assert!(matches!(reason, Error::EndedByPeer(fault) if fault.kind == FaultKind::DiskFull));
     }
 
     #[test]
@@ -264,6 +264,6 @@ mod tests {
         assert!(inbox.poll().unwrap().is_none(), "a wake-up is not a frame");
         drop(there);
         assert!(inbox.wait().unwrap().is_none(), "the wake-up is reported");
-        assert!(matches!(inbox.wait(), Err(Error::Interrupted(_))), "and reported once");
+        assert!(matches!(inbox.wait(), Err(Error::ConnectionEnded(_))), "and reported once");
     }
 }

@@ -215,7 +215,7 @@ fn an_endpoint_without_a_listener_sends_nothing() {
     pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
     assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(ConnectError::NoAnswer)]);
     assert_eq!(pair.ends[1].bytes_out, 0);
-    assert!(!pair.ends[0].events.contains(&EndpointEvent::Session(SessionEvent::Finished)));
+    assert!(!pair.ends[0].events.contains(&EndpointEvent::Session(SessionEvent::OwnStreamAcknowledged)));
 }
 
 proptest! {

@@ -168,7 +168,7 @@ fn unauthenticated_peers_hold_little_memory_and_block_no_client() {
 #[test]
 fn receive_windows_of_all_connections_are_bounded_together() {
     let listen = Listen::new(Trust::Anyone, ["test"]);
-    let mut endpoint = server(EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) });
+    let mut endpoint = server(EndpointConfig { listen: Some(listen), ..EndpointConfig::new(identity(2)) });
     let (mut promised, mut first) = (0, None);
     let mut handles = Vec::new();
     for number in 0..2000u32 {

@@ -125,12 +125,12 @@ pub fn server_config() -> EndpointConfig {
         listen: Some(Listen::new(Trust::Anyone, ["test"])),
         max_datagram_bytes: 9000,
         place: Some(b"here".to_vec()),
-        ..EndpointConfig::client(identity(2))
+        ..EndpointConfig::new(identity(2))
     }
 }
 
 pub fn client_config() -> EndpointConfig {
-    EndpointConfig { max_datagram_bytes: 9000, ..EndpointConfig::client(identity(1)) }
+    EndpointConfig { max_datagram_bytes: 9000, ..EndpointConfig::new(identity(1)) }
 }
 
 pub fn connect(scheme: &str) -> Connect {
@@ -196,8 +196,10 @@ impl End {
                     self.received.extend_from_slice(data.as_bytes());
                     self.unread += u64::from(data.len());
                 }
-                EndpointEvent::Session(SessionEvent::Ended { stopped: false }) => self.has_ended = true,
-                EndpointEvent::Session(SessionEvent::Finished) => self.finished = true,
+                EndpointEvent::Session(SessionEvent::PeerStreamEnded { stopped: false }) => {
+                    self.has_ended = true
+                }
+                EndpointEvent::Session(SessionEvent::OwnStreamAcknowledged) => self.finished = true,
                 EndpointEvent::Session(SessionEvent::Closed(why)) => self.closed = Some(why.clone()),
                 _ => {}
             }
@@ -212,7 +214,7 @@ impl End {
             session.consumed(now, std::mem::take(&mut self.unread));
             changed = true;
         }
-        while session.writable() > 0
+        while session.writable_bytes() > 0
             && let Some(piece) = self.to_write.pop_front()
         {
             session.write(now, piece);

@@ -46,7 +46,7 @@ pub fn run(script: &[u8]) {
     let unvalidated = if script.len() % 2 == 1 { 0 } else { Limits::default().unvalidated };
     let limits = Limits { unvalidated, ..Limits::default() };
     let end = |index: usize, listen| {
-        let config = EndpointConfig { listen, limits, ..EndpointConfig::client(identity(1 + index as u8)) };
+        let config = EndpointConfig { listen, limits, ..EndpointConfig::new(identity(1 + index as u8)) };
         Endpoint::new(Time::ZERO, config, Box::new(SeededEntropy(RandomStream::new(1, "end", index as u64))))
     };
     let mut pair = Pair {

@@ -89,7 +89,7 @@ pub fn run_with(scheme: Scheme, script: &[u8]) {
                 session.receive(now, from, Ecn::from_bits(step >> 4), (number, &packet, range), &mut entropy);
             }
             5 => now += Duration::from_millis(1 << (step >> 4)),
-            6 if session.writable() > 0 => {
+            6 if session.writable_bytes() > 0 => {
                 session.write(now, Slice::new(vec![step; 1 + usize::from(step) * 8]));
             }
             6 => session.finish(now),

@@ -287,7 +287,7 @@ impl<'a> Transfer<'a> {
 
     /// The application writes pieces of any size while there is room.
     fn write(&mut self, now: Time) {
-        while self.written < self.data.len() && self.sender.writable() > 0 {
+        while self.written < self.data.len() && self.sender.writable_bytes() > 0 {
             let length = (1 + self.rng.below(20_000) as usize).min(self.data.len() - self.written);
             let piece = Slice::new(&self.data[self.written..self.written + length]);
             self.written += length;

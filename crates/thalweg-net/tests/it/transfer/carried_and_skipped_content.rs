@@ -186,10 +186,10 @@ fn an_output_takes_one_file_and_reports_its_close() {
         let (output, chunks) = channel();
         let ends = Transfer::default().run_to(source(set), Target::Output(Box::new(Output(output))));
         let sent = ends.sender.result.unwrap_err();
-        assert!(matches!(&sent, Error::Refused(fault) if fault.kind == FaultKind::Single), "{sent}");
+        assert!(matches!(&sent, Error::EndedByPeer(fault) if fault.kind == FaultKind::Single), "{sent}");
         assert!(sent.to_string().contains("takes one file or stream and no folder"), "{sent}");
         let received = ends.receiver.result.unwrap_err();
-        assert!(matches!(&received, Error::Here(fault) if fault.kind == FaultKind::Single), "{received}");
+        assert!(matches!(&received, Error::Local(fault) if fault.kind == FaultKind::Single), "{received}");
         assert_eq!(chunks.iter().count(), 0, "nothing of it is written");
     }
 

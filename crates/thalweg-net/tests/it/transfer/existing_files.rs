@@ -107,7 +107,7 @@ fn hidden_top_level_names_need_permission() {
     from.write(".ssh/authorized_keys", b"evil");
     from.write("set/.git/config", b"further down they are usual");
     let failed = skipped_files(transfer("anna", ExistingFilePolicy::Any), &paths, &to);
-    assert_eq!(failed, [".bashrc", ".ssh"].map(|name| (name.to_owned(), FaultKind::Hidden)));
+    assert_eq!(failed, [".bashrc", ".ssh"].map(|name| (name.to_owned(), FaultKind::DotName)));
     assert_eq!(to.names(), ["set"]);
     assert!(to.join("set/.git/config").exists());
     let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap().with_hidden();

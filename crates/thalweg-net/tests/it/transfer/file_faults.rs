@@ -245,7 +245,7 @@ fn a_quota_holds_for_all_that_a_sender_has() {
     };
     let paths = ["a", "b", "c"].map(|name| from.write(name, &random_bytes(1, 200_000)));
     let ends = run(&paths);
-    failures(&ends, &[("c", FaultKind::Quota)]);
+    failures(&ends, &[("c", FaultKind::SenderQuota)]);
     assert_eq!(quota.used().get(), 401_000);
     // A replaced file counts once; an unchanged one needs no quota.
     let smaller = from.write("a", &random_bytes(2, 100));
@@ -256,7 +256,7 @@ fn a_quota_holds_for_all_that_a_sender_has() {
     assert_eq!(quota.used().get(), 500_000);
     let fourth = from.write("d", b"");
     let ends = run(&[fourth]);
-    failures(&ends, &[("d", FaultKind::Quota)]);
+    failures(&ends, &[("d", FaultKind::SenderQuota)]);
     assert_eq!(to.names(), ["a", "b", "c", "earlier"]);
     assert_eq!(Quota::of(to.path(), limits).unwrap().used(), quota.used());
 }
@@ -291,7 +291,7 @@ fn a_stream_stops_where_the_quota_does() {
     let source = Source::Stream { name: b"endless".to_vec(), bytes: Box::new(io::repeat(7)) };
     let ends = Transfer::default().run_to(source, target);
     ends.sender.result.as_ref().unwrap();
-    assert_eq!(ends.sender.report.failures[0].fault.kind, FaultKind::Quota);
+    assert_eq!(ends.sender.report.failures[0].fault.kind, FaultKind::SenderQuota);
     assert!(ends.sender.report.bytes_moved.get() >= 900_000, "it came to the quota");
     // No sender can resume it, so it reserves no room.
     assert!(to.names().is_empty() && ends.receiver.report.unresumable.is_none(), "{:?}", to.names());

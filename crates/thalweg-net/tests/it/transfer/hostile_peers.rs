@@ -286,11 +286,11 @@ fn a_protocol_error_is_distinguished_from_a_lost_connection() {
     let unasked = ToSender::Digests { id: 1, first_block: 3, digests: vec![[0; 32]] };
     is_protocol(&[hello(), ToSender::HasPartial { id: 1, length: 3 }, unasked]);
     let result = sends_to(&[ToSender::Hello { version: VERSION + 1 }], true).result;
-    assert!(matches!(result, Err(Error::Refused(fault)) if fault.kind == FaultKind::Version));
-    let result = sends_to(&[hello(), ToSender::Refuse { fault: FaultKind::Quota.into() }], true).result;
-    assert!(matches!(result, Err(Error::Refused(fault)) if fault.kind == FaultKind::Quota));
+    assert!(matches!(result, Err(Error::EndedByPeer(fault)) if fault.kind == FaultKind::Version));
+    let result = sends_to(&[hello(), ToSender::Refuse { fault: FaultKind::SenderQuota.into() }], true).result;
+    assert!(matches!(result, Err(Error::EndedByPeer(fault)) if fault.kind == FaultKind::SenderQuota));
     let result = sends_to(&[hello()], false).result;
-    assert!(matches!(result, Err(Error::Interrupted(_))));
+    assert!(matches!(result, Err(Error::ConnectionEnded(_))));
     // Answers for files never offered, and for a folder, do no harm.
     let strange = [hello(), ToSender::Want { id: 77 }, ToSender::Want { id: 0 }, ToSender::Stored { id: 1 }];
     let outcome = sends_to(&[&strange[..], &[ToSender::Done]].concat(), true);

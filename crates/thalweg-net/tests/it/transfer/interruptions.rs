@@ -106,7 +106,7 @@ proptest! {
             let transfer = Transfer { existing: ExistingFilePolicy::Any, ..Transfer::broken(breaks) };
             let ends = transfer.run(&[from.join("set")], &to);
             for result in [&ends.sender.result, &ends.receiver.result] {
-                prop_assert!(matches!(result, Ok(()) | Err(Error::Interrupted(_))), "{result:?}");
+                prop_assert!(matches!(result, Ok(()) | Err(Error::ConnectionEnded(_))), "{result:?}");
             }
             holds_nothing_wrong(&from, &to, Some(&old));
             unfinished_files(&to).iter().for_each(|path| apply(damage, path));

@@ -222,7 +222,7 @@ impl Bbr {
 }
 
 impl crate::state_digest::Digest for Bbr {
-    fn digest<H: core::hash::Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: core::hash::Hasher>(&self, now: Time, into: &mut H) {
         crate::state_digest::feed_debug(now, self, into);
     }
 }

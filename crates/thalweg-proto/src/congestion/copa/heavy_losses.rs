@@ -9,9 +9,9 @@ use crate::units::{Duration, Time};
 const HEAVY_LOSS_RATE: f64 = 0.3;
 /// Counting period, in round trips (the authors' code: 2).
 const ROUND_TRIPS: u64 = 2;
-/// Minimum number of packets for a loss rate (the authors' code: 20, which takes a window of few segments many round
-/// trips).
-const MIN_PACKETS: u32 = 10;
+/// Number of packets up to which a loss rate is chance (the authors' code: 20, which takes a window of few segments many
+/// round trips).
+const MAX_INCONCLUSIVE_PACKETS: u32 = 10;
 /// Number of lost packets, out of few, that stops window growth.
 const MIN_LOSSES: u32 = 2;
 /// Maximum share of the window that remains after heavy losses (the authors' code: 0.7).
@@ -21,10 +21,11 @@ const MAX_REMAINING_SHARE: f64 = 0.7;
 /// since they do not reflect the current window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeavyLossDetector {
-    /// Time of the last window reduction, for heavy losses or after a time-out.
-    cut_at: Time,
+    /// Packets sent from here on count: the last window reduction, for heavy losses or after a time-out.
+    counted_from: Time,
     /// Time of the last reduction for heavy losses.
-    heavy_at: Time,
+    heavy_cut_at: Time,
+    /// Start of the counting period.
     since: Time,
     acked: u32,
     lost: u32,
@@ -33,24 +34,24 @@ pub(super) struct HeavyLossDetector {
 impl HeavyLossDetector {
     /// Counts a lost packet, sent at `sent_at`.
     pub fn on_lost(&mut self, sent_at: Time) {
-        self.lost = self.lost.saturating_add(u32::from(sent_at >= self.cut_at));
+        self.lost = self.lost.saturating_add(u32::from(sent_at >= self.counted_from));
     }
 
     /// Counts acknowledged packets; the newest was sent at `sent_at`. The count restarts after two round trips. After
     /// heavy losses, returns the share of the window that arrived, at most [`MAX_REMAINING_SHARE`].
     pub fn on_ack(&mut self, now: Time, sent_at: Time, acked: u32, smoothed_rtt: Duration) -> Option<f64> {
-        if sent_at < self.cut_at {
+        if sent_at < self.counted_from {
             return None;
         }
         self.acked = self.acked.saturating_add(acked);
         // A rate of few packets, or of a part of a burst, is chance.
-        if self.count() <= MIN_PACKETS || now.since(self.since) <= smoothed_rtt * ROUND_TRIPS {
+        if self.count() <= MAX_INCONCLUSIVE_PACKETS || now.since(self.since) <= smoothed_rtt * ROUND_TRIPS {
             return None;
         }
         let heavy = self.are_heavy().then(|| (1.0 - self.loss_rate()).min(MAX_REMAINING_SHARE));
         *self = Self { since: now, acked: 0, lost: 0, ..*self };
         if heavy.is_some() {
-            (self.cut_at, self.heavy_at) = (now, now);
+            (self.counted_from, self.heavy_cut_at) = (now, now);
         }
         heavy
     }
@@ -58,12 +59,12 @@ impl HeavyLossDetector {
     /// Returns true if an acknowledgement of data sent at `sent_at` must not grow the window: the counted losses exceed
     /// the loss rate of a working path, or the data was sent before heavy losses reduced the window.
     pub fn forbids_growth(&self, sent_at: Time) -> bool {
-        self.lost >= MIN_LOSSES && self.are_heavy() || sent_at < self.heavy_at
+        self.lost >= MIN_LOSSES && self.are_heavy() || sent_at < self.heavy_cut_at
     }
 
     /// Records a reduction of the window for another reason.
     pub fn on_timeout(&mut self, now: Time) {
-        *self = Self { cut_at: now, since: now, acked: 0, lost: 0, ..*self };
+        *self = Self { counted_from: now, since: now, acked: 0, lost: 0, ..*self };
     }
 
     fn are_heavy(&self) -> bool {

@@ -386,7 +386,7 @@ impl Thalweg {
 }
 
 impl crate::state_digest::Digest for Thalweg {
-    fn digest<H: core::hash::Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: core::hash::Hasher>(&self, now: Time, into: &mut H) {
         crate::state_digest::feed_debug(now, self, into);
     }
 }

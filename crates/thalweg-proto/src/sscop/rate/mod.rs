@@ -166,7 +166,7 @@ pub struct RateConfig {
     /// Drain interval. A source that has not observed an empty queue for this long sends at half its rate for two
     /// periods. All sources then observe the empty queue and restart their intervals. A source that started on a
     /// standing queue then learns the true minimum round-trip time.
-    pub drain: Option<Duration>,
+    pub drain_interval: Option<Duration>,
     /// Jitter tolerance. Round-trip times that exceed the minimum by no more than this, and by no more than a quarter,
     /// count as queue-free. Hosts answer late: at 100 Mbit/s, a tenth of a millisecond is a backlog of one PDU, at
     /// which a source no longer grows beyond its delivery rate.
@@ -190,7 +190,7 @@ impl RateConfig {
             keep_records: false,
             poll_floor: Duration::from_millis(10),
             poll_ceiling: Duration::from_secs(10),
-            drain: None,
+            drain_interval: None,
             jitter: Duration::ZERO,
         }
     }
@@ -264,7 +264,7 @@ impl RateControl {
     /// Returns the departure time of the next SD. The first of a pair is the one with an even number.
     pub fn due(&mut self, length: u32, again: bool, s: SequenceNumber) -> Time {
         let second = !again && s.get() % 2 == 1;
-        self.pacer.due(self.size(length), self.control.rate_per_unit(), second)
+        self.pacer.due(self.size(length), self.control.rate_in_units(), second)
     }
 
     pub fn on_sent(&mut self, now: Time, length: u32) {

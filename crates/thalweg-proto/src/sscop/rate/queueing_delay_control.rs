@@ -24,7 +24,7 @@ pub struct Control {
     /// Time of the last empty queue.
     empty_at: Time,
     /// Remaining steps of the drain.
-    draining: u32,
+    drain_periods_left: u32,
 }
 
 /// Periods of a drain: one until its effect is visible, one for the other sources to observe it.
@@ -51,7 +51,7 @@ impl Control {
             last: None,
             had_backlog: false,
             empty_at: Time::ZERO,
-            draining: 0,
+            drain_periods_left: 0,
         }
     }
 
@@ -61,7 +61,7 @@ impl Control {
     }
 
     /// Returns the current rate in units per second.
-    pub fn rate_per_unit(&self) -> f64 {
+    pub fn rate_in_units(&self) -> f64 {
         self.rate * self.config.pdu_bits() / f64::from(self.config.unit.bits())
     }
 
@@ -111,13 +111,13 @@ impl Control {
     }
 
     /// Applies steps 4 to 6 of the paper, with the configured amendments.
-    fn corrected(&mut self, backlog: f64, delivered: f64, period: f64) -> f64 {
+    fn corrected(&mut self, backlog: f64, delivered: f64, rtt_s: f64) -> f64 {
         let RateConfig { alpha, gain, growth, base, .. } = self.config;
         let probed = self.probed;
         // Step 6: with a VQO of at most a PDU the link has capacity left, and the probed rate applies.
         if backlog <= 1.0 {
             return match growth.filter(|_| self.had_backlog) {
-                Some(growth) => probed.min((growth * delivered).max(delivered + 1.0 / period)),
+                Some(growth) => probed.min((growth * delivered).max(delivered + 1.0 / rtt_s)),
                 None => probed,
             };
         }
@@ -126,26 +126,26 @@ impl Control {
             Base::Probed => probed,
             Base::Delivered => probed.min(delivered),
         };
-        // Step 6: one PDU more per period. Sources with equal backlogs have equal shares of a FIFO.
+        // Step 6: one PDU more per round trip. Sources with equal backlogs have equal shares of a FIFO.
         if backlog <= alpha {
-            return base + 1.0 / period;
+            return base + 1.0 / rtt_s;
         }
-        // Step 6: at most half of the period, as a larger cut would distort the next probe.
-        let hold = (gain * (backlog - alpha) / base.max(1e-9)).min(period / 2.0);
-        base * (period - hold) / period
+        // Step 6: at most half of the round trip, as a larger cut would distort the next probe.
+        let hold = (gain * (backlog - alpha) / base.max(1e-9)).min(rtt_s / 2.0);
+        base * (rtt_s - hold) / rtt_s
     }
 
     /// Drains the queue periodically, if configured.
     fn drain(&mut self, now: Time) {
-        let Some(every) = self.config.drain else { return };
-        if self.draining > 0 {
-            self.draining -= 1;
+        let Some(every) = self.config.drain_interval else { return };
+        if self.drain_periods_left > 0 {
+            self.drain_periods_left -= 1;
             // The queue is at its minimum.
             self.empty_at = now;
         } else if self.had_backlog && now.since(self.empty_at) >= every {
-            self.draining = DRAIN_PERIODS;
+            self.drain_periods_left = DRAIN_PERIODS;
         }
-        if self.draining > 0 {
+        if self.drain_periods_left > 0 {
             self.set(self.rate / 2.0);
         }
     }
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_drain_follows_a_long_time_without_an_empty_queue() {
-        let config = RateConfig { drain: Some(MS(1000)), ..RateConfig::amended() };
+        let config = RateConfig { drain_interval: Some(MS(1000)), ..RateConfig::amended() };
         let mut control = control(config);
         let probed = Some(Rate::from_mbits_per_sec(16));
         control.on_stat(Time::ZERO + MS(100), MS(100), 0, probed);

@@ -17,7 +17,7 @@ impl<P: Payload> Sscop<P> {
             Pdu::Bgn { sq, mr, uu } => {
                 if self.is_retransmission(sq) {
                     self.restart_no_response_timer(now);
-                    let uu = self.retransmitted_parameters.bgak_uu.clone();
+                    let uu = self.parameters_to_retransmit.bgak_uu.clone();
                     self.send_bgak(uu);
                 } else {
                     self.stop_data_timers();

@@ -125,19 +125,19 @@ impl<P: Payload> Sscop<P> {
         self.variables.vt_cc = 1;
         self.variables.vt_sq = self.variables.vt_sq.wrapping_add(1);
         self.init_window();
-        self.retransmitted_parameters.uu = uu;
+        self.parameters_to_retransmit.uu = uu;
         self.send_bgn();
         self.start_timer(now, Timer::Cc);
         self.state = State::OutgoingConnection;
     }
 
     fn send_bgn(&mut self) {
-        let uu = self.retransmitted_parameters.uu.clone();
+        let uu = self.parameters_to_retransmit.uu.clone();
         self.send(Pdu::Bgn { sq: self.variables.vt_sq, mr: self.variables.vr_mr, uu });
     }
 
     fn send_rs(&mut self) {
-        let uu = self.retransmitted_parameters.uu.clone();
+        let uu = self.parameters_to_retransmit.uu.clone();
         self.send(Pdu::Rs { sq: self.variables.vt_sq, mr: self.variables.vr_mr, uu });
     }
 
@@ -146,19 +146,19 @@ impl<P: Payload> Sscop<P> {
     }
 
     fn send_bgak(&mut self, uu: Option<P>) {
-        self.retransmitted_parameters.bgak_uu.clone_from(&uu);
+        self.parameters_to_retransmit.bgak_uu.clone_from(&uu);
         self.send(Pdu::Bgak { mr: self.variables.vr_mr, uu });
     }
 
     fn send_end(&mut self) {
-        let (source, uu) = (self.retransmitted_parameters.source, self.retransmitted_parameters.uu.clone());
+        let (source, uu) = (self.parameters_to_retransmit.source, self.parameters_to_retransmit.uu.clone());
         self.send(Pdu::End { source, uu });
     }
 
     /// Sends END originated by SSCOP, which expects no answer.
     pub(super) fn send_end_by_sscop(&mut self) {
-        self.retransmitted_parameters.source = Source::Sscop;
-        self.retransmitted_parameters.uu = None;
+        self.parameters_to_retransmit.source = Source::Sscop;
+        self.parameters_to_retransmit.uu = None;
         self.send_end();
     }
 
@@ -166,7 +166,7 @@ impl<P: Payload> Sscop<P> {
     fn end(&mut self, now: Time, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
         self.variables.vt_cc = 1;
-        (self.retransmitted_parameters.source, self.retransmitted_parameters.uu) = (Source::User, uu);
+        (self.parameters_to_retransmit.source, self.parameters_to_retransmit.uu) = (Source::User, uu);
         self.send_end();
         self.start_timer(now, Timer::Cc);
         self.state = State::OutgoingDisconnection;
@@ -178,7 +178,7 @@ impl<P: Payload> Sscop<P> {
         self.variables.vt_cc = 1;
         self.variables.vt_sq = self.variables.vt_sq.wrapping_add(1);
         self.init_window();
-        self.retransmitted_parameters.uu = uu;
+        self.parameters_to_retransmit.uu = uu;
         self.send_rs();
         self.start_timer(now, Timer::Cc);
         self.state = State::OutgoingResync;

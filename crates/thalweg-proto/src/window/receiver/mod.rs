@@ -473,7 +473,7 @@ impl<P: Payload> Receiver<P> {
 }
 
 impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         hash_all(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
         hash_all(
             into,

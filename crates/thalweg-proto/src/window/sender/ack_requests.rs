@@ -130,7 +130,7 @@ impl AckRequests {
         }
     }
 
-    pub fn digest<H: Hasher>(&self, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, into: &mut H) {
         let Self {
             every,
             sent_since_request: since,

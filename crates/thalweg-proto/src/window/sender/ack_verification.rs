@@ -79,7 +79,7 @@ impl AckStretch {
         false
     }
 
-    pub fn digest<H: Hasher>(self, into: &mut H) {
+    pub fn feed_state<H: Hasher>(self, into: &mut H) {
         let Self { acks, segments, exceeded } = self;
         hash_all(into, (acks, segments, exceeded));
     }
@@ -180,7 +180,7 @@ impl ReceiverCheck {
         }
     }
 
-    pub fn digest<H: Hasher>(&self, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, into: &mut H) {
         let Self { min_window: _, sent_since_check: sent, interval, gap, arrivals } = self;
         hash_all(into, (sent, interval, gap, arrivals));
     }

@@ -130,7 +130,7 @@ impl<P: Payload, Q: Queue<P>> Application<P, Q> {
 
 impl<P, Q: Hash> Application<P, Q> {
     /// Feeds `into` with all state.
-    pub fn digest<H: Hasher>(&self, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, into: &mut H) {
         let Self { queue, writable, finishing, finished, signal, abort, of: _ } = self;
         (queue, writable, finishing, finished, signal, abort).hash(into);
     }

@@ -106,7 +106,7 @@ impl MarkProbes {
         }
     }
 
-    pub fn digest<H: Hasher>(&self, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, into: &mut H) {
         let Self { wait, share, outstanding, ratio } = self;
         hash_all(into, (wait, share.to_bits(), outstanding, ratio.to_bits()));
     }

@@ -136,7 +136,7 @@ impl Use {
         }
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         match &self.rule {
             Rule::Decay(Decay { last_full: since, max_flight: used }) => {
                 hash_all(into, (now.since(*since), used));

@@ -111,13 +111,13 @@ impl<C> FRto<C> {
         }
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H)
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H)
     where
         C: Digest,
     {
         hash_all(into, self.pending.as_ref().map(|pending| pending.step));
         if let Some(pending) = &self.pending {
-            pending.controller_before.digest(now, into);
+            pending.controller_before.feed_state(now, into);
         }
     }
 }

@@ -91,7 +91,7 @@ impl Prr {
         in_flight == 0 || in_flight + u64::from(length) <= self.cwnd
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self { recover_fs, delivered, bytes_out, cwnd, start_time, losses } = self;
         hash_all(into, (recover_fs, delivered, bytes_out, cwnd, now.since(*start_time), losses));
     }

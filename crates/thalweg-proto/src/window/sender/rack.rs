@@ -29,15 +29,28 @@ use std::collections::VecDeque;
 /// Number of recoveries for which a wider window is kept without a new sign of reordering (section 6.2, step 4).
 const REO_WND_PERSIST: u8 = 16;
 
-/// Minimum number of transmissions remembered.
-const MIN_SENT: usize = 16;
+/// Number of remembered transmissions, beyond two per segment, from which on outdated ones are removed.
+const COMPACTION_SLACK: usize = 16;
+
+/// Transmission of a segment; later ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Transmission {
+    /// RACK.xmit_ts.
+    sent_at: Time,
+    /// End of the segment (RACK.end_seq).
+    end: u64,
+}
+
+impl Transmission {
+    const NONE: Self = Self { sent_at: Time::ZERO, end: 0 };
+}
 
 /// RACK state of a connection (section 5.3).
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     pub config: RackConfig,
-    /// Transmission time and end of the most recently sent segment that has arrived (RACK.xmit_ts, RACK.end_seq).
-    newest: (Time, u64),
+    /// The most recently sent segment that has arrived.
+    newest_delivered: Transmission,
     /// True if it was a retransmission; retransmissions leave in order.
     was_repair: bool,
     /// Round-trip time of that segment (RACK.rtt).
@@ -47,11 +60,11 @@ pub(super) struct Rack {
     /// True once reordering was observed (RACK.reordering_seen).
     reordering: bool,
     /// Reordering window in quarters of the shortest round trip (RACK.reo_wnd_mult).
-    quarters: u32,
-    /// Recoveries until `quarters` returns to one (RACK.reo_wnd_persist).
+    window_quarters: u32,
+    /// Recoveries until `window_quarters` returns to one (RACK.reo_wnd_persist).
     persistence: u8,
     /// Byte up to which data must be acknowledged before a spurious retransmission counts again (RACK.dsack_round).
-    round: Option<u64>,
+    widening_round_end: Option<u64>,
     /// Transmissions in order: time, and start of the segment. Decided ones are dropped when they reach the front.
     transmissions: VecDeque<(Time, u64)>,
     /// Loss deadline of the oldest undecided transmission.
@@ -59,7 +72,7 @@ pub(super) struct Rack {
     /// Time of the last window reduction.
     cut_at: Time,
     /// Windowed minimum of the round-trip time (RACK.min_RTT).
-    pub shortest: WindowedMinRtt,
+    pub min_rtt: WindowedMinRtt,
     pub probe: TailProbe,
 }
 
@@ -67,7 +80,7 @@ pub(super) struct Rack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DetectedLosses {
     /// Transmission time of the first of them.
-    pub sent_at: Time,
+    pub first_sent_at: Time,
     /// Transmission time of the newest retransmission among them.
     pub newest_retransmission: Option<Time>,
 }
@@ -86,18 +99,18 @@ impl Rack {
     pub fn new(config: RackConfig) -> Self {
         Self {
             config,
-            newest: (Time::ZERO, 0),
+            newest_delivered: Transmission::NONE,
             was_repair: false,
             rtt: Duration::ZERO,
             highest: 0,
             reordering: false,
-            quarters: 1,
+            window_quarters: 1,
             persistence: REO_WND_PERSIST,
-            round: None,
+            widening_round_end: None,
             transmissions: VecDeque::new(),
             loss_deadline: Time::MAX,
             cut_at: Time::ZERO,
-            shortest: WindowedMinRtt::new(),
+            min_rtt: WindowedMinRtt::new(),
             probe: TailProbe::new(),
         }
     }
@@ -110,17 +123,17 @@ impl Rack {
         scoreboard: &Scoreboard<P, I>,
     ) {
         self.transmissions.push_back((now, start));
-        if self.transmissions.len() > 2 * scoreboard.len() as usize + MIN_SENT {
+        if self.transmissions.len() > 2 * scoreboard.len() as usize + COMPACTION_SLACK {
             // Only one transmission per segment counts.
             self.transmissions.retain(|&(at, start)| {
-                scoreboard.starting_at(start).is_some_and(|record| is_last(&record, at))
+                scoreboard.starting_at(start).is_some_and(|record| is_current_undecided(&record, at))
             });
         }
     }
 
     /// Records the round-trip time of the handshake.
     pub fn on_opened(&mut self, rtt: Duration) {
-        self.shortest.sample(Time::ZERO, rtt);
+        self.min_rtt.sample(Time::ZERO, rtt);
         self.probe.note_measured();
     }
 
@@ -154,8 +167,11 @@ impl Rack {
         // Step 2: an acknowledgement of an earlier transmission would give too short a RACK.rtt, and segments in
         // flight would then count as lost.
         let rtt = now.since(record.sent_at);
-        if (record.sent_at, end) > self.newest && !(again && is_of_before(record, rtt, ack, min_rtt)) {
-            (self.newest, self.was_repair) = ((record.sent_at, end), again);
+        let transmission = Transmission { sent_at: record.sent_at, end };
+        if transmission > self.newest_delivered
+            && !(again && acks_earlier_transmission(record, rtt, ack, min_rtt))
+        {
+            (self.newest_delivered, self.was_repair) = (transmission, again);
             self.rtt = rtt;
         }
     }
@@ -163,38 +179,38 @@ impl Rack {
     /// Adapts the reordering window to an acknowledgement: `needless` for a spurious retransmission, `recovered` at the
     /// end of a recovery (section 6.2, step 4).
     pub fn adapt(&mut self, needless: bool, recovered: bool, unacknowledged: u64, next: u64) {
-        self.round = self.round.filter(|&round| unacknowledged < round);
+        self.widening_round_end = self.widening_round_end.filter(|&round| unacknowledged < round);
         // Step 4: once per round trip, as one burst of reordering can cause many spurious retransmissions.
-        if needless && self.round.is_none() {
-            self.round = Some(next);
-            self.quarters = self.quarters.saturating_add(1);
+        if needless && self.widening_round_end.is_none() {
+            self.widening_round_end = Some(next);
+            self.window_quarters = self.window_quarters.saturating_add(1);
             self.persistence = REO_WND_PERSIST;
         } else if recovered {
             self.persistence = self.persistence.saturating_sub(1);
             if self.persistence == 0 {
-                self.quarters = 1;
+                self.window_quarters = 1;
             }
         }
     }
 
     /// Returns the reordering window (section 6.2, step 4).
-    fn window(&self, sacked: u32, situation: &RecoveryState) -> Duration {
+    fn reordering_window(&self, sacked: u32, situation: &RecoveryState) -> Duration {
         // Step 4: no wait in recovery or after DupThresh segments. Without known reordering, RFC 6675 would
         // detect the loss as early.
         if !self.reordering && (situation.repairing || sacked >= situation.threshold) {
             return Duration::ZERO;
         }
-        self.wide(situation)
+        self.nonzero_reordering_window(situation)
     }
 
     /// Returns the reordering window where it is not zero.
-    fn wide(&self, situation: &RecoveryState) -> Duration {
-        let min_rtt = self.shortest.get();
+    fn nonzero_reordering_window(&self, situation: &RecoveryState) -> Duration {
+        let min_rtt = self.min_rtt.get();
         if min_rtt == Duration::MAX {
             return Duration::ZERO;
         }
         // Step 4: the minimum round trip, as a queue does not make reordering worse.
-        let wide = u128::from(min_rtt.as_picos() / 4) * u128::from(self.quarters);
+        let wide = u128::from(min_rtt.as_picos() / 4) * u128::from(self.window_quarters);
         let wide = Duration::from_picos(u64::try_from(wide).unwrap_or(u64::MAX));
         wide.min(situation.smoothed_rtt)
     }
@@ -208,21 +224,28 @@ impl Rack {
         mut lost: impl FnMut(&Record<I>),
     ) -> Option<DetectedLosses> {
         self.loss_deadline = Time::MAX;
-        let loss_delay = self.rtt + self.window(scoreboard.sacked(), situation);
+        let loss_delay = self.rtt + self.reordering_window(scoreboard.sacked(), situation);
         let mut found: Option<DetectedLosses> = None;
         while let Some(&(at, start)) = self.transmissions.front() {
-            let Some(record) = scoreboard.starting_at(start).filter(|record| is_last(record, at)) else {
+            let Some(record) =
+                scoreboard.starting_at(start).filter(|record| is_current_undecided(record, at))
+            else {
                 self.transmissions.pop_front();
                 continue;
             };
             // Step 5: only a delivery of something sent later indicates a loss.
-            if (at, record.end()) >= self.newest {
+            if (Transmission { sent_at: at, end: record.end() }) >= self.newest_delivered {
                 break;
             }
             // The order of the two transmissions is unknown.
-            let is_beside = at == self.newest.0 && record.retransmissions > 0 && !self.was_repair;
-            let deadline =
-                at + if is_beside { loss_delay.max(self.rtt + self.wide(situation)) } else { loss_delay };
+            let is_beside =
+                at == self.newest_delivered.sent_at && record.retransmissions > 0 && !self.was_repair;
+            let deadline = at
+                + if is_beside {
+                    loss_delay.max(self.rtt + self.nonzero_reordering_window(situation))
+                } else {
+                    loss_delay
+                };
             if deadline > now {
                 // Step 5: the reordering timer; otherwise the end of a flight would wait for the RTO.
                 self.loss_deadline = deadline;
@@ -230,9 +253,9 @@ impl Rack {
             }
             self.transmissions.pop_front();
             let again = (record.retransmissions > 0).then_some(at);
-            let first = found.map_or(at, |found| found.sent_at);
+            let first = found.map_or(at, |found| found.first_sent_at);
             found = Some(DetectedLosses {
-                sent_at: first,
+                first_sent_at: first,
                 newest_retransmission: again.or(found.and_then(|found| found.newest_retransmission)),
             });
             lost(&record);
@@ -243,7 +266,7 @@ impl Rack {
 
     /// Handles an expiry of the retransmission timer: marks the first segment as lost, and all whose acknowledgement is
     /// overdue (section 6.3).
-    pub fn mark_overdue_lost<P: Payload, I: Copy + Default>(
+    pub fn mark_lost_on_timeout<P: Payload, I: Copy + Default>(
         &mut self,
         now: Time,
         scoreboard: &mut Scoreboard<P, I>,
@@ -257,9 +280,11 @@ impl Rack {
             lost(&first);
             scoreboard.mark_lost(start);
         }
-        let loss_delay = self.rtt + self.window(scoreboard.sacked(), situation);
+        let loss_delay = self.rtt + self.reordering_window(scoreboard.sacked(), situation);
         while let Some(&(at, start)) = self.transmissions.front() {
-            if let Some(record) = scoreboard.starting_at(start).filter(|record| is_last(record, at)) {
+            if let Some(record) =
+                scoreboard.starting_at(start).filter(|record| is_current_undecided(record, at))
+            {
                 if at + loss_delay > now {
                     break;
                 }
@@ -273,42 +298,42 @@ impl Rack {
     /// Resets the newest delivered transmission after a spurious time-out: the arrival attributed to a
     /// retransmission was that of the original.
     pub fn on_spurious_timeout<P: Payload, I: Copy + Default>(&mut self, scoreboard: &Scoreboard<P, I>) {
-        (self.newest, self.rtt) = ((Time::ZERO, 0), Duration::ZERO);
+        (self.newest_delivered, self.rtt) = (Transmission::NONE, Duration::ZERO);
         self.transmissions = scoreboard.in_network().map(|record| (record.sent_at, record.start)).collect();
         self.transmissions.make_contiguous().sort_unstable();
     }
 
     /// Resets the round-trip times after a path change.
     pub fn on_path_change(&mut self) {
-        (self.reordering, self.quarters, self.round) = (false, 1, None);
-        self.shortest = WindowedMinRtt::new();
+        (self.reordering, self.window_quarters, self.widening_round_end) = (false, 1, None);
+        self.min_rtt = WindowedMinRtt::new();
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self {
             config: _,
-            newest,
+            newest_delivered,
             was_repair,
             rtt,
             highest,
             reordering,
-            quarters,
+            window_quarters,
             persistence,
-            round,
+            widening_round_end,
             transmissions: sent,
             loss_deadline: due,
             cut_at,
-            shortest,
+            min_rtt,
             probe,
         } = self;
-        hash_all(into, (now.since(newest.0), newest.1, was_repair, rtt, highest));
-        hash_all(into, (reordering, quarters, persistence, round));
+        hash_all(into, (now.since(newest_delivered.sent_at), newest_delivered.end, was_repair, rtt, highest));
+        hash_all(into, (reordering, window_quarters, persistence, widening_round_end));
         for (at, start) in sent {
             hash_all(into, (now.since(*at), start));
         }
         hash_all(into, (time_until(*due, now), now.since(*cut_at)));
-        shortest.digest(now, into);
-        probe.digest(now, into);
+        min_rtt.feed_state(now, into);
+        probe.feed_state(now, into);
     }
 }
 
@@ -316,7 +341,7 @@ impl Rack {
 /// report does not distinguish several retransmissions: the answer to the first may arrive just after the second was
 /// sent, and data sent in between is not lost.
 #[cold]
-fn is_of_before<I>(record: &Record<I>, rtt: Duration, ack: &Ack, min_rtt: Duration) -> bool {
+fn acks_earlier_transmission<I>(record: &Record<I>, rtt: Duration, ack: &Ack, min_rtt: Duration) -> bool {
     let is_named = ack.arrival_start() == record.start;
     match ack.arrival {
         Arrival::Late if is_named => true,
@@ -326,7 +351,7 @@ fn is_of_before<I>(record: &Record<I>, rtt: Duration, ack: &Ack, min_rtt: Durati
 }
 
 /// Returns true if the transmission at `at` is the segment's last one and is undecided.
-fn is_last<I>(record: &Record<I>, at: Time) -> bool {
+fn is_current_undecided<I>(record: &Record<I>, at: Time) -> bool {
     record.state == SegmentState::InFlight && record.sent_at == at
 }
 
@@ -344,7 +369,7 @@ mod tests {
     fn rack() -> Rack {
         let mut rack =
             Rack::new(RackConfig { undo: false, tail_probe: false, max_ack_delay: Duration::ZERO });
-        rack.shortest.sample(Time::ZERO, MS(40));
+        rack.min_rtt.sample(Time::ZERO, MS(40));
         rack
     }
 
@@ -383,7 +408,7 @@ mod tests {
     /// retransmission is no reordering.
     #[test]
     fn acknowledgements_of_retransmissions_and_originals_are_distinguished() {
-        let newest = |now, arrival| repaired(now, arrival).newest.0.since(Time::ZERO);
+        let newest = |now, arrival| repaired(now, arrival).newest_delivered.sent_at.since(Time::ZERO);
         for arrival in [Arrival::Plain, Arrival::Repair] {
             assert_eq!(newest(145, arrival), MS(100), "{arrival:?}");
         }
@@ -398,7 +423,8 @@ mod tests {
     #[test]
     fn the_round_trip_time_identifies_the_acknowledged_retransmission() {
         for arrival in [Arrival::Repair, Arrival::Spurious] {
-            let newest = |now, times| repaired_again(now, arrival, times).newest.0.since(Time::ZERO);
+            let newest =
+                |now, times| repaired_again(now, arrival, times).newest_delivered.sent_at.since(Time::ZERO);
             assert_eq!(newest(108, 2), MS(10), "{arrival:?}: of the first");
             assert_eq!(newest(145, 2), MS(100), "{arrival:?}: of the second");
             assert_eq!(newest(108, 1), MS(100), "{arrival:?}: there is but one");
@@ -443,12 +469,12 @@ mod tests {
     #[test]
     fn without_reordering_the_window_is_zero_in_recovery() {
         let mut rack = rack();
-        assert_eq!(rack.window(0, &situation(false)), MS(10));
-        assert_eq!(rack.window(2, &situation(false)), MS(10));
-        assert_eq!(rack.window(3, &situation(false)), Duration::ZERO);
-        assert_eq!(rack.window(0, &situation(true)), Duration::ZERO);
+        assert_eq!(rack.reordering_window(0, &situation(false)), MS(10));
+        assert_eq!(rack.reordering_window(2, &situation(false)), MS(10));
+        assert_eq!(rack.reordering_window(3, &situation(false)), Duration::ZERO);
+        assert_eq!(rack.reordering_window(0, &situation(true)), Duration::ZERO);
         rack.reordering = true;
-        assert_eq!(rack.window(3, &situation(true)), MS(10));
+        assert_eq!(rack.reordering_window(3, &situation(true)), MS(10));
     }
 
     /// RFC 8985, section 6.2, step 4: the window grows by a quarter of the shortest round trip per round with a
@@ -459,13 +485,13 @@ mod tests {
         rack.reordering = true;
         rack.adapt(true, false, 1000, 5000);
         rack.adapt(true, false, 2000, 6000);
-        assert_eq!(rack.window(0, &situation(false)), MS(20), "the same round");
+        assert_eq!(rack.reordering_window(0, &situation(false)), MS(20), "the same round");
         rack.adapt(true, false, 5000, 9000);
-        assert_eq!(rack.window(0, &situation(false)), MS(30), "the next");
+        assert_eq!(rack.reordering_window(0, &situation(false)), MS(30), "the next");
         for round in 3..40 {
             rack.adapt(true, false, 3000 * round, 3000 * (round + 1));
         }
-        assert_eq!(rack.window(0, &situation(false)), MS(100));
+        assert_eq!(rack.reordering_window(0, &situation(false)), MS(100));
     }
 
     /// RFC 8985, section 6.2, step 4: a wider window is kept for 16 recoveries after the last sign of reordering.
@@ -479,7 +505,7 @@ mod tests {
                 rack.adapt(false, true, 1000, 2000);
                 rack.adapt(false, false, 1000, 2000);
             }
-            rack.window(0, &situation(false))
+            rack.reordering_window(0, &situation(false))
         };
         assert_eq!(recoveries(&mut rack, 10), MS(20));
         rack.adapt(true, false, 2000, 3000);

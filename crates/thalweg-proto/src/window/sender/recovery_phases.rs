@@ -209,7 +209,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // 2018, section 8; RFC 6675, section 5.1).
         let reneged = state == SegmentState::Sacked;
         self.begin_f_rto(reneged);
-        let marked_by_age = !reneged && self.mark_overdue_lost(now);
+        let marked_by_age = !reneged && self.mark_lost_on_timeout(now);
         // RFC 5681, section 3.1: ssthresh stays at a repeated time-out of the same segment.
         let repeated = retransmissions > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample =

@@ -90,13 +90,13 @@ impl<C> Undo<C> {
         Some(before)
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H)
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H)
     where
         C: Digest,
     {
         hash_all(into, (self.controller_before.is_some(), &self.suspects));
         if let Some(before) = &self.controller_before {
-            before.digest(now, into);
+            before.feed_state(now, into);
         }
     }
 }

@@ -14,7 +14,7 @@ where
     P: Payload<Queue: Hash> + Hash,
     C: Controller<PacketInfo: Hash> + Digest,
 {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         // Destructured without `..`, to cover every new field.
         let Self {
             config,
@@ -35,14 +35,14 @@ where
             extensions,
             counters: _,
         } = self;
-        controller.digest(now, into);
+        controller.feed_state(now, into);
         let max_retransmissions = config.max_retransmissions;
-        scoreboard.digest(now, max_retransmissions, into);
+        scoreboard.feed_state(now, max_retransmissions, into);
         let pause_and_ecn =
             pause_and_ecn.as_deref().cloned().unwrap_or_else(|| PauseAndEcnState::new(config.pause));
-        pause_and_ecn.pause.digest(now, into);
+        pause_and_ecn.pause.feed_state(now, into);
         hash_all(into, (rtt, peer, scoreboard.next(), phase, dupacks, exemption));
-        application.digest(into);
+        application.feed_state(into);
         // Expiries count only for a sender that gives up.
         hash_all(
             into,
@@ -53,13 +53,13 @@ where
         hash_all(into, (unpaced, time_until(next_send, now), now.since(pacer.last_sent())));
         hash_all(into, pause_and_ecn.marks.state());
         if matches!(config.verify_acks, VerifyAcks::AboveStretch(_)) {
-            ack_stretch.digest(into);
+            ack_stretch.feed_state(into);
         }
         if let Some(extensions) = extensions {
             // Only outstanding data can predate the path change.
             let path_since = extensions.path_since;
             hash_all(into, path_since.since(scoreboard.oldest().unwrap_or(path_since)));
-            extensions.digest(now, into);
+            extensions.feed_state(now, into);
         }
         hash_all(into, (limits.underlying(), is_interrupted));
     }

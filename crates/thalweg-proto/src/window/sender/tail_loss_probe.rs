@@ -71,7 +71,7 @@ impl TailProbe {
         (self.departure, self.is_postponed, self.flight) = (Time::MAX, false, None);
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         hash_all(
             into,
             (time_until(self.departure, now), self.is_postponed, self.flight, self.has_rtt_sample),

@@ -120,33 +120,33 @@ impl<C> Extensions<C> {
         self.rack.as_ref().map_or(Time::MAX, |rack| rack.due().min(rack.probe.at()))
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H)
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H)
     where
         C: Digest,
     {
         if let Some(rack) = &self.rack {
-            rack.digest(now, into);
+            rack.feed_state(now, into);
         }
         if let Some(undo) = &self.undo {
-            undo.digest(now, into);
+            undo.feed_state(now, into);
         }
         if let Some(f_rto) = &self.f_rto {
-            f_rto.digest(now, into);
+            f_rto.feed_state(now, into);
         }
         if let Some(window_use) = &self.window_use {
-            window_use.digest(now, into);
+            window_use.feed_state(now, into);
         }
         if let Some(prr) = &self.prr {
-            prr.digest(now, into);
+            prr.feed_state(now, into);
         }
         if let Some(ack_requests) = &self.ack_requests {
-            ack_requests.digest(into);
+            ack_requests.feed_state(into);
         }
         if let Some(verify) = &self.verify {
-            verify.digest(into);
+            verify.feed_state(into);
         }
         if let Some(mark_probes) = &self.mark_probes {
-            mark_probes.digest(into);
+            mark_probes.feed_state(into);
         }
     }
 }
@@ -264,7 +264,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let path_since = self.path_since();
         let Some(extensions) = self.extensions.as_deref_mut() else { return false };
         let Extensions { rack: Some(rack), undo, .. } = extensions else { return false };
-        let min_rtt = rack.shortest.get();
+        let min_rtt = rack.min_rtt.get();
         let mut delivered = |record: &Record<C::PacketInfo>| {
             rack.on_delivered(now, record, ack, min_rtt);
             if record.state == SegmentState::Lost
@@ -284,7 +284,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if let Some(sent_at) = outcome.measurable().filter(|sent_at| *sent_at >= path_since) {
             // RFC 8985, section 6.2, step 1.
-            rack.shortest.sample(now, now.since(sent_at));
+            rack.min_rtt.sample(now, now.since(sent_at));
             rack.probe.note_measured();
         }
         is_cut
@@ -351,7 +351,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             notify_lost(controller, &connection, *path_since, record);
         });
-        let Some(DetectedLosses { sent_at, newest_retransmission: again }) = found else { return };
+        let Some(DetectedLosses { first_sent_at: sent_at, newest_retransmission: again }) = found else {
+            return;
+        };
         match self.phase {
             Phase::Open => self.begin_recovery(now, sent_at),
             // RFC 5681, section 4.3: the loss of a retransmission is a second sign of congestion. After a time-out the
@@ -390,7 +392,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Handles an expiry of the retransmission timer: marks lost segments (RFC 8985, section 6.3). Returns false for a
     /// sender without time-based loss detection.
-    pub(super) fn mark_overdue_lost(&mut self, now: Time) -> bool {
+    pub(super) fn mark_lost_on_timeout(&mut self, now: Time) -> bool {
         let (situation, connection) = (self.situation(), self.connection(now));
         let mut begins = self.is_open();
         let Self { extensions, scoreboard, controller, .. } = self;
@@ -400,7 +402,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         rack.note_cut(now);
         // RFC 8985, section 7.2: no probe during recovery, where retransmissions already cause answers.
         rack.probe.forget();
-        rack.mark_overdue_lost(now, scoreboard, &situation, |record| {
+        rack.mark_lost_on_timeout(now, scoreboard, &situation, |record| {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             notify_lost(controller, &connection, *path_since, record);
         });

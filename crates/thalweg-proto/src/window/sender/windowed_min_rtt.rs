@@ -39,7 +39,7 @@ impl WindowedMinRtt {
         self.present = self.present.min(rtt);
     }
 
-    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+    pub fn feed_state<H: Hasher>(&self, now: Time, into: &mut H) {
         hash_all(into, (now.since(self.half_start), self.present, self.last));
     }
 }

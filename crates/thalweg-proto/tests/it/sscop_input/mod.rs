@@ -100,7 +100,7 @@ fn rate() -> impl Strategy<Value = RateConfig> {
     (any_rate(), any_rate(), any::<u32>(), unit, probing, 0.0..5.0f64, any::<bool>(), drain).prop_map(
         |(start, max, pdu, unit, probing, alpha, literal, drain)| {
             let base = if literal { RateConfig::literal() } else { RateConfig::amended() };
-            RateConfig { start, max, pdu, unit, probing, alpha, drain, ..base }
+            RateConfig { start, max, pdu, unit, probing, alpha, drain_interval: drain, ..base }
         },
     )
 }

@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(direction.counts.delivered, 5000);
         let summary = Summary::from_connection(connection, 0);
         assert_eq!(summary.rtt.unwrap().median, Duration::from_millis(250));
-        assert_eq!((summary.delivered, summary.retransmitted, summary.lost), (Some(5000), None, None));
+        assert_eq!((summary.delivered, summary.retransmitted_share, summary.lost), (Some(5000), None, None));
         assert!(trace_of_results(&AllSeries::default(), |_| None).is_none());
     }
 }

@@ -68,7 +68,7 @@ fn write_connections(html: &mut String, shown: &[NamedTrace<'_>], placed: &[Plac
                 Some((seconds, format!("{seconds:.2} s"))),
                 summary.delivered.map(|bytes| (bytes as f64, format_bytes(bytes))),
                 summary.goodput.map(|rate| (rate.as_f64(), format_rate(rate.as_f64()))),
-                summary.retransmitted.map(|share| (share, format!("{:.2} %", share * 100.0))),
+                summary.retransmitted_share.map(|share| (share, format!("{:.2} %", share * 100.0))),
                 summary.lost.map(|packets| (packets as f64, packets.to_string())),
                 trip(|rtt| rtt.min),
                 trip(|rtt| rtt.median),

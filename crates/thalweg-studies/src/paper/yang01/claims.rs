@@ -405,23 +405,21 @@ fn short_ageing_merges_classes(study: &Study<'_>) -> Option<Claim> {
 
 fn without_ageing_the_lowest_starves(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let delivered = |ageing_limit: &str| {
-        let keys = [("patience", json!(ageing_limit)), ("source", json!("PATIENT"))];
+    let delivered = |ageing: &str| {
+        let keys = [("ageing_s1", json!(ageing)), ("source", json!("PATIENT"))];
         study.0.value("ours/new-flows", "congestion", DELIVERED_PERCENT, &keys)
     };
-    for ageing_limit in ["1 s", "10 s", "100 s", "off"] {
-        evidence.add(format!("ageing {ageing_limit}: {:.1} % delivered", delivered(ageing_limit)?));
+    for ageing in ["1 s", "10 s", "100 s", "off"] {
+        evidence.add(format!("ageing {ageing}: {:.1} % delivered", delivered(ageing)?));
     }
-    let row = |metric: &str, ageing_limit: &str| {
+    let row = |metric: &str, ageing: &str| {
         let rows = &study.0.experiment("ours/new-flows")?.rows;
         let is_meant = |row: &&Row| {
-            row.cell.metric == metric
-                && row.cell.text("patience") == Some(ageing_limit)
-                && row.value.is_some()
+            row.cell.metric == metric && row.cell.text("ageing_s1") == Some(ageing) && row.value.is_some()
         };
         rows.iter().find(is_meant)
     };
-    let starved = |ageing_limit| row(STARVED_PERCENT, ageing_limit)?.value;
+    let starved = |ageing| row(STARVED_PERCENT, ageing)?.value;
     let gain = row(AGEING_GAIN_POINTS, "1 s")?;
     // One seed decides nothing.
     let (gained, half) = (gain.value?, gain.ci95?);
@@ -605,7 +603,7 @@ fn accuracy_is_as_claimed(study: &Study<'_>) -> Option<Claim> {
 /// Returns the mean distance of an environment's times from the printed ones in percent, without ageing or with it.
 fn mean_time_error(study: &Study<'_>, scheme: &str, ageing: Option<&str>) -> Option<f64> {
     let (id, key) = if scheme.ends_with("/be") {
-        ("ours/table-II-ageing/one", "patience")
+        ("ours/table-II-ageing/one", "ageing_s1")
     } else {
         ("ours/table-II-ageing/both", "ageing")
     };

@@ -1,4 +1,7 @@
 //! Tests that every claim can fail: all hold for the ideal results, and each fails for a change.
+//!
+//! A scheme `x/y` has the mechanism `x` at the measured source and `y` at the other one: congestion gates (`cc`), slots (`ts`), or
+//! none (`be`, best effort).
 
 use super::super::super::{Cell, ExperimentResults, Row, Verdict};
 use super::*;
@@ -63,13 +66,15 @@ fn ideal() -> Results {
                 let keys = [("discipline", json!(discipline)), ("source", json!(class))];
                 row(&mut results, &format!("table-II/{scheme}"), scheme, MEAN_FINISH_TIME, &keys, time, true);
                 let (id, key) = if scheme.ends_with("/be") {
-                    ("ours/table-II-ageing/one", "patience")
+                    ("ours/table-II-ageing/one", "ageing_s1")
                 } else {
                     ("ours/table-II-ageing/both", "ageing")
                 };
-                for (ageing, times) in [("100 s", 1.01), ("10 s", 1.3)].iter().filter(|_| scheme != "be/be") {
+                for (ageing, multiplier) in
+                    [("100 s", 1.01), ("10 s", 1.3)].iter().filter(|_| scheme != "be/be")
+                {
                     let keys = [keys[0].clone(), keys[1].clone(), (key, json!(ageing))];
-                    row(&mut results, id, scheme, MEAN_FINISH_TIME, &keys, time * times, false);
+                    row(&mut results, id, scheme, MEAN_FINISH_TIME, &keys, time * multiplier, false);
                 }
                 // One exception among the short flows.
                 let is_exception = (scheme, discipline, class) == ("cc/cc", "FCFS", "UDP4");
@@ -110,9 +115,9 @@ fn ideal() -> Results {
             row(&mut results, "ours/slots", "ts/ts", MEAN_FINISH_TIME, &keys, time, false);
         }
     }
-    for (passes, time) in [("false", 500.0), ("true", 400.0)] {
+    for (is_work_conserving, time) in [("false", 500.0), ("true", 400.0)] {
         for class in SOURCE_CLASSES {
-            let keys = [("work_conserving", json!(passes)), ("source", json!(class))];
+            let keys = [("work_conserving", json!(is_work_conserving)), ("source", json!(class))];
             row(&mut results, "ours/work-conserving", "ts/ts", MEAN_FINISH_TIME, &keys, time, false);
         }
     }
@@ -127,10 +132,10 @@ fn ideal() -> Results {
             false,
         );
     }
-    for (ageing_limit, delivered) in [("1 s", 15.0), ("10 s", 5.0), ("100 s", 3.0), ("off", 2.0)] {
-        let keys = [("patience", json!(ageing_limit)), ("source", json!("PATIENT"))];
+    for (ageing, delivered) in [("1 s", 15.0), ("10 s", 5.0), ("100 s", 3.0), ("off", 2.0)] {
+        let keys = [("ageing_s1", json!(ageing)), ("source", json!("PATIENT"))];
         row(&mut results, "ours/new-flows", "congestion", DELIVERED_PERCENT, &keys, delivered, false);
-        let starved = if ageing_limit == "off" { 60.0 } else { 0.0 };
+        let starved = if ageing == "off" { 60.0 } else { 0.0 };
         row(&mut results, "ours/new-flows", "congestion", STARVED_PERCENT, &keys, starved, false);
         row(&mut results, "ours/new-flows", "congestion", AGEING_GAIN_POINTS, &keys, delivered - 2.0, false);
     }
@@ -155,8 +160,8 @@ fn ideal() -> Results {
     results
 }
 
-/// Sets the value of an experiment's cells with this metric, scheme and key value.
-fn set_cell_values(id: &str, scheme: &str, metric: &str, key: &(&str, Value), value: f64) -> Results {
+/// Returns the ideal results with another value in an experiment's cells of this metric, scheme and key value.
+fn ideal_with(id: &str, scheme: &str, metric: &str, key: &(&str, Value), value: f64) -> Results {
     let mut results = ideal();
     let of = results.experiments.iter_mut().find(|of| of.id == id).expect("it is there");
     let mut count = 0;
@@ -187,72 +192,48 @@ fn each_claim_can_fail() {
     let all = || ("metric", json!(MEAN_FINISH_TIME));
     let ten = "ours/section-3.1/10-kB";
     for (id, results) in [
-        ("1a", set_cell_values("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("UDP3"), 150.0)),
-        ("3.1a", set_cell_values("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("TCP2"), 10.0)),
-        ("3.1b", set_cell_values(ten, "cc/cc", MEAN_FINISH_TIME, &all(), 1.0)),
-        ("3.1c", set_cell_values(ten, "cc/cc", MEAN_FINISH_TIME, &source("UDP4"), 5.0)),
-        ("3.1d", set_cell_values("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &source("TCP2"), 10.0)),
-        ("3.1e", set_cell_values(ten, "ts/be", START_FINISH_RANK_CORRELATION, &with("RED"), 0.5)),
-        ("3.2a", set_cell_values("table-II/cc/cc", "cc/cc", MEAN_FINISH_TIME, &with("RED"), 1000.0)),
-        ("3.2b", set_cell_values("table-II/cc/cc", "cc/cc", MEAN_FINISH_TIME, &with("RED"), 1000.0)),
-        ("3.3(1)a", set_cell_values("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &with("RED"), 1000.0)),
-        ("3.3(1)b", set_cell_values("table-II/ts/ts", "ts/ts", MEAN_FINISH_TIME, &with("RED"), 100.0)),
-        ("3.3(2)", set_cell_values("table-II/cc/cc", "cc/cc", MEAN_FINISH_TIME, &with("SFQ"), 1000.0)),
-        ("3.3(3)", set_cell_values("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &with("RED"), 1.0)),
-        ("3.3(4)", set_cell_values("table-II/be/be", "be/be", MEAN_FINISH_TIME, &with("SFQ"), 10.0)),
-        ("3.4a", set_cell_values("table-II/cc/cc", "cc/cc", MEAN_FINISH_TIME, &source("TCP4"), 700.0)),
-        ("3.4b", set_cell_values("ours/work-conserving", "ts/ts", MEAN_FINISH_TIME, &all(), 500.0)),
-        ("3.4c", set_cell_values("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &source("TCP4"), 600.0)),
-        ("3.4d", set_cell_values("table-II/ts/ts", "ts/ts", MEAN_FINISH_TIME, &source("UDP3"), 460.0)),
-        ("3.4e", set_cell_values("table-II/ts/ts", "ts/ts", MEAN_FINISH_TIME, &source("UDP4"), 400.0)),
-        ("3.4f", set_cell_values("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &all(), 1.0)),
-        ("3.4g", set_cell_values("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("TCP1"), 181.0)),
-        ("3.4h", set_cell_values("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("TCP2"), 179.0)),
+        ("1a", ideal_with("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("UDP3"), 150.0)),
+        ("3.1a", ideal_with("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("TCP2"), 10.0)),
+        ("3.1b", ideal_with(ten, "cc/cc", MEAN_FINISH_TIME, &all(), 1.0)),
+        ("3.1c", ideal_with(ten, "cc/cc", MEAN_FINISH_TIME, &source("UDP4"), 5.0)),
+        ("3.1d", ideal_with("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &source("TCP2"), 10.0)),
+        ("3.1e", ideal_with(ten, "ts/be", START_FINISH_RANK_CORRELATION, &with("RED"), 0.5)),
+        ("3.2a", ideal_with("table-II/cc/cc", "cc/cc", MEAN_FINISH_TIME, &with("RED"), 1000.0)),
+        ("3.2b", ideal_with("table-II/cc/cc", "cc/cc", MEAN_FINISH_TIME, &with("RED"), 1000.0)),
+        ("3.3(1)a", ideal_with("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &with("RED"), 1000.0)),
+        ("3.3(1)b", ideal_with("table-II/ts/ts", "ts/ts", MEAN_FINISH_TIME, &with("RED"), 100.0)),
+        ("3.3(2)", ideal_with("table-II/cc/cc", "cc/cc", MEAN_FINISH_TIME, &with("SFQ"), 1000.0)),
+        ("3.3(3)", ideal_with("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &with("RED"), 1.0)),
+        ("3.3(4)", ideal_with("table-II/be/be", "be/be", MEAN_FINISH_TIME, &with("SFQ"), 10.0)),
+        ("3.4a", ideal_with("table-II/cc/cc", "cc/cc", MEAN_FINISH_TIME, &source("TCP4"), 700.0)),
+        ("3.4b", ideal_with("ours/work-conserving", "ts/ts", MEAN_FINISH_TIME, &all(), 500.0)),
+        ("3.4c", ideal_with("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &source("TCP4"), 600.0)),
+        ("3.4d", ideal_with("table-II/ts/ts", "ts/ts", MEAN_FINISH_TIME, &source("UDP3"), 460.0)),
+        ("3.4e", ideal_with("table-II/ts/ts", "ts/ts", MEAN_FINISH_TIME, &source("UDP4"), 400.0)),
+        ("3.4f", ideal_with("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &all(), 1.0)),
+        ("3.4g", ideal_with("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("TCP1"), 181.0)),
+        ("3.4h", ideal_with("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("TCP2"), 179.0)),
         (
             "3.4i",
-            set_cell_values(
-                "ours/figure-3/ratio",
-                "ts/ts",
-                MEAN_FINISH_TIME,
-                &("tcp_flows", json!(98)),
-                900.0,
-            ),
+            ideal_with("ours/figure-3/ratio", "ts/ts", MEAN_FINISH_TIME, &("tcp_flows", json!(98)), 900.0),
         ),
-        ("3.5a", set_cell_values("ours/ageing", "ts/ts", MEAN_FINISH_TIME, &all(), 100.0)),
-        ("3.5b", set_cell_values("ours/ageing", "ts/ts", MEAN_FINISH_TIME, &source("TCP1"), 100.0)),
+        ("3.5a", ideal_with("ours/ageing", "ts/ts", MEAN_FINISH_TIME, &all(), 100.0)),
+        ("3.5b", ideal_with("ours/ageing", "ts/ts", MEAN_FINISH_TIME, &source("TCP1"), 100.0)),
         (
             "3.5c",
-            set_cell_values(
-                "ours/new-flows",
-                "congestion",
-                AGEING_GAIN_POINTS,
-                &("patience", json!("1 s")),
-                0.9,
-            ),
+            ideal_with("ours/new-flows", "congestion", AGEING_GAIN_POINTS, &("ageing_s1", json!("1 s")), 0.9),
         ),
         (
             "3.5c",
-            set_cell_values(
-                "ours/new-flows",
-                "congestion",
-                STARVED_PERCENT,
-                &("patience", json!("off")),
-                50.0,
-            ),
+            ideal_with("ours/new-flows", "congestion", STARVED_PERCENT, &("ageing_s1", json!("off")), 50.0),
         ),
         (
             "3.5c",
-            set_cell_values(
-                "ours/new-flows",
-                "congestion",
-                STARVED_PERCENT,
-                &("patience", json!("1 s")),
-                5.0,
-            ),
+            ideal_with("ours/new-flows", "congestion", STARVED_PERCENT, &("ageing_s1", json!("1 s")), 5.0),
         ),
         (
             "3.5d",
-            set_cell_values(
+            ideal_with(
                 "ours/10-kB-slots",
                 "ts/ts",
                 START_FINISH_RANK_CORRELATION,
@@ -262,31 +243,25 @@ fn each_claim_can_fail() {
         ),
         (
             "3.5e",
-            set_cell_values(
-                "ours/stopped-acks",
-                "ts/ts",
-                RETRANSMITTED_PERCENT,
-                &("slot", json!("500 us")),
-                1.5,
-            ),
+            ideal_with("ours/stopped-acks", "ts/ts", RETRANSMITTED_PERCENT, &("slot", json!("500 us")), 1.5),
         ),
         (
             "3.5f",
-            set_cell_values("ours/slot-length", "ts/ts", MEAN_FINISH_TIME, &("slot", json!("500 us")), 400.0),
+            ideal_with("ours/slot-length", "ts/ts", MEAN_FINISH_TIME, &("slot", json!("500 us")), 400.0),
         ),
-        ("3.5g", set_cell_values("ours/slots", "ts/ts", MEAN_FINISH_TIME, &("slots", json!("steep")), 300.0)),
-        ("3.5h", set_cell_values("ours/slots", "ts/ts", MEAN_FINISH_TIME, &source("TCP4"), 600.0)),
-        ("4a", set_cell_values("table-II/be/be", "be/be", MEAN_FINISH_TIME, &source("UDP4"), 150.0)),
-        ("ours-1", set_cell_values("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("TCP3"), 100.0)),
-        ("ours-2", set_cell_values("table-II/ts/ts", "ts/ts", MEAN_FINISH_TIME, &with("DRR"), 2000.0)),
-        ("ours-3", set_cell_values("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &with("DRR"), 2000.0)),
+        ("3.5g", ideal_with("ours/slots", "ts/ts", MEAN_FINISH_TIME, &("slots", json!("steep")), 300.0)),
+        ("3.5h", ideal_with("ours/slots", "ts/ts", MEAN_FINISH_TIME, &source("TCP4"), 600.0)),
+        ("4a", ideal_with("table-II/be/be", "be/be", MEAN_FINISH_TIME, &source("UDP4"), 150.0)),
+        ("ours-1", ideal_with("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &source("TCP3"), 100.0)),
+        ("ours-2", ideal_with("table-II/ts/ts", "ts/ts", MEAN_FINISH_TIME, &with("DRR"), 2000.0)),
+        ("ours-3", ideal_with("table-II/ts/be", "ts/be", MEAN_FINISH_TIME, &with("DRR"), 2000.0)),
         (
             "ours-3",
-            set_cell_values(
+            ideal_with(
                 "ours/table-II-ageing/one",
                 "ts/be",
                 MEAN_FINISH_TIME,
-                &("patience", json!("100 s")),
+                &("ageing_s1", json!("100 s")),
                 1.0,
             ),
         ),
@@ -300,8 +275,7 @@ fn each_claim_can_fail() {
 #[test]
 fn classes_that_come_together_hold_in_sign_only() {
     let verdict = |value| {
-        let results =
-            set_cell_values("ours/ageing", "cc/cc", MEAN_FINISH_TIME, &("source", json!("TCP1")), value);
+        let results = ideal_with("ours/ageing", "cc/cc", MEAN_FINISH_TIME, &("source", json!("TCP1")), value);
         claims(&results).into_iter().find(|claim| claim.id == "3.5b").map(|claim| claim.verdict)
     };
     // TCP4 takes 205 s after 1 s of ageing and 400 s without.
@@ -336,8 +310,7 @@ fn a_class_that_never_ends_starves() {
 
 #[test]
 fn the_printed_table_is_counted_too() {
-    let results =
-        set_cell_values("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &("source", json!("TCP2")), 179.0);
+    let results = ideal_with("table-II/cc/be", "cc/be", MEAN_FINISH_TIME, &("source", json!("TCP2")), 179.0);
     let claim = claims(&results).into_iter().find(|claim| claim.id == "3.4h").expect("it is there");
     assert!(claim.evidence.starts_with("8 of 12 pairs are in order, 12 in the printed table"), "{claim:?}");
 }

@@ -91,7 +91,7 @@ fn delivered_percent(run: &RunResult, class: &str) -> Option<f64> {
 /// Returns the gain of the `patient` flows by ageing, in each replication.
 fn ageing_gain_points(runs: &Runs<'_>, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     let has_no_ageing =
-        |case: &CaseRuns<'_>| case.keys().get("patience").and_then(Value::as_str) == Some("off");
+        |case: &CaseRuns<'_>| case.keys().get("ageing_s1").and_then(Value::as_str) == Some("off");
     let without_ageing =
         runs.cases.iter().find(|case| has_no_ageing(case)).filter(|_| !has_no_ageing(case))?;
     case.each_with(without_ageing, |with_ageing, without_ageing| {

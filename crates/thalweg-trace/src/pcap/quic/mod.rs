@@ -357,11 +357,11 @@ fn find_losses(direction: &mut Direction, first: usize) {
     let mut earliest = Time::MAX;
     for index in (first..packets.len()).rev() {
         if let Some(later) = packets.get(index + LOSS_THRESHOLD) {
-            earliest = earliest.min(later.acked);
+            earliest = earliest.min(later.acked_at);
         }
         let packet = &mut packets[index];
         if !packet.is_acked() && !packet.is_lost() && earliest != Time::MAX {
-            packet.lost = earliest.max(packet.time);
+            packet.lost_at = earliest.max(packet.time);
             direction.counts.lost += 1;
         }
     }
