@@ -355,7 +355,7 @@ void fabric(const Options& options)
 
 int main(int count, char** words)
 {
-    // Each time-out is told there.
+    // Each timeout is told there.
     std::cout.setstate(std::ios_base::failbit);
     if (count > 1 && !std::strcmp(words[1], "dumbbell"))
     {

@@ -342,7 +342,7 @@ const REASONS: &[Reason] = &[
     Reason::new(
         "rack",
         &["ledbat-plus-plus"],
-        "Half of its acknowledgements may be lost; without tail loss probes a window of two packets waits for the retransmission time-out after each loss.",
+        "Half of its acknowledgements may be lost; without tail loss probes a window of two packets waits for the retransmission timeout after each loss.",
     ),
     Reason::new(
         "verify-acks",

@@ -23,7 +23,7 @@ pub trait Scheme {
     /// Creates the two endpoints, for packets of one byte.
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver);
 
-    /// Returns true if a sender with this time-out reason waits for pacing. It may then continue at any time, before or
+    /// Returns true if a sender with this timeout reason waits for pacing. It may then continue at any time, before or
     /// after the packets in flight arrive, since packets take any time.
     fn is_pacing(&self, reason: &<Self::Sender as Engine>::Reason) -> bool {
         let _ = reason;

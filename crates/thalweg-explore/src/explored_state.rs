@@ -419,7 +419,7 @@ impl<S: Scheme> State<S> {
     }
 }
 
-/// Strips the reason from a time-out, after passing it to `on_reason`.
+/// Strips the reason from a timeout, after passing it to `on_reason`.
 fn strip_timeout_reason<P, E, R>(output: Output<P, E, R>, on_reason: impl FnOnce(R)) -> Output<P, E, ()> {
     match output {
         Output::Transmit(pdu) => Output::Transmit(pdu),

@@ -6,7 +6,7 @@ use thalweg_proto::congestion::{FixedWindow, FixedWindowConfig};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{self, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 
-/// The window transport with a fixed window. Time-outs are constant; otherwise states would differ by round-trip times,
+/// The window transport with a fixed window. Timeouts are constant; otherwise states would differ by round-trip times,
 /// and these are arbitrary in an exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {

@@ -26,7 +26,7 @@ pub(crate) const CONTROLLED_SCHEMES: [(&str, &str); 7] = [
 ];
 
 /// The window transport with SACK, RACK, tail loss probes, undo of spurious reductions, PRR, F-RTO and window decay.
-/// Time-outs are constant; otherwise states would differ by round-trip times, and these are arbitrary in an
+/// Timeouts are constant; otherwise states would differ by round-trip times, and these are arbitrary in an
 /// exploration.
 #[derive(Clone, Debug)]
 pub struct ControlledWindow<C> {

@@ -65,7 +65,7 @@ pub trait Script: fmt::Debug + Send + Sync {
     fn make(&self, seed: u32) -> Result<ControllerInstance, String>;
 
     /// Passes an event to an instance, and returns its decision. The numbers are a sample: kind (0 for an acknowledgement,
-    /// 1 for a detected loss, 2 for a time-out, 3 for a mark), whether it is repeated, and the other fields of the Python
+    /// 1 for a detected loss, 2 for a timeout, 3 for a mark), whether it is repeated, and the other fields of the Python
     /// package's `Sample` in order; NaN where there is no value.
     ///
     /// # Errors

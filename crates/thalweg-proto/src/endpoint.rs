@@ -36,7 +36,7 @@ pub enum Notice {
     Opened {
         /// Duration of the handshake, where that is unambiguous.
         rtt: Option<Duration>,
-        /// Minimum retransmission time-out until the first measurement.
+        /// Minimum retransmission timeout until the first measurement.
         timeout: Duration,
     },
     /// Maximum payload of a packet, in bytes; for endpoints that [follow the path](End::follows_path).

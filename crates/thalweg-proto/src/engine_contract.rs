@@ -10,12 +10,12 @@ use crate::units::Time;
 ///    [`Output::Timeout`] or [`Output::Idle`]. Each earlier output is one action to perform.
 /// 2. **Time is handed in and never goes back.** `now` is at least the `now` of every earlier call to the same engine.
 ///    The engine has no other source of time.
-/// 3. **A time-out obliges the driver to poll again** at that time or later, unless an input comes first. It replaces
-///    the time-out announced earlier. There is no time-out input: `poll(now)` acts on everything that is due.
+/// 3. **A timeout obliges the driver to poll again** at that time or later, unless an input comes first. It replaces
+///    the timeout announced earlier. There is no timeout input: `poll(now)` acts on everything that is due.
 /// 4. **Spurious polls are harmless.** A poll before the announced time has no observable effect and returns the same
-///    time-out again.
-/// 5. **Every due time-out makes progress.** A poll at the announced time gives a transmission, an event, or a later
-///    time-out; never the same one again. An engine can therefore not spin.
+///    timeout again.
+/// 5. **Every due timeout makes progress.** A poll at the announced time gives a transmission, an event, or a later
+///    timeout; never the same one again. An engine can therefore not spin.
 /// 6. **Back-pressure is applied by not polling.** A driver may stop after any [`Output::Transmit`] and continue later,
 ///    with inputs in between. Outputs not yet polled stay due. The engine chooses the next PDU at each poll, so a PDU
 ///    is never older than its poll.
@@ -30,7 +30,7 @@ pub trait Engine {
     type Input;
     /// Event that the engine reports to the application.
     type Event;
-    /// Reason for a requested time-out.
+    /// Reason for a requested timeout.
     type Reason: Copy + core::fmt::Debug;
 
     /// Takes one input. Never blocks and never fails: unusable input is counted and dropped.

@@ -160,7 +160,7 @@ impl Pie {
             return false;
         }
         self.accumulated += self.probability;
-        // RFC 8033, section 5.4: random drops alone come in runs, which cause time-outs, and in long gaps.
+        // RFC 8033, section 5.4: random drops alone come in runs, which cause timeouts, and in long gaps.
         if self.accumulated < 0.85 {
             return false;
         }

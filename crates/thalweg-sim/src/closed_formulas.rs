@@ -4,13 +4,13 @@
 
 /// Returns the mean window of Reno with random or periodic loss: sqrt(3 / (2 b p)) segments, where each acknowledgement
 /// covers `b` segments (Mathis, Semke, Mahdavi and Ott 1997, "The Macroscopic Behavior of the TCP Congestion Avoidance
-/// Algorithm", section 2). The formula ignores time-outs and is too high for p above 1 %.
+/// Algorithm", section 2). The formula ignores timeouts and is too high for p above 1 %.
 pub fn mathis_window(p: f64, b: f64) -> Option<f64> {
     (is_loss_probability(p) && b > 0.0).then(|| libm::sqrt(1.5 / (b * p)))
 }
 
-/// Returns the rate of Reno in segments sent a second, time-outs included; 1 - p of them arrive (Padhye, Firoiu,
-/// Towsley and Kurose 1998, "Modeling TCP Throughput", equation 32). `rtt` and the first time-out `t0` are in seconds,
+/// Returns the rate of Reno in segments sent a second, timeouts included; 1 - p of them arrive (Padhye, Firoiu,
+/// Towsley and Kurose 1998, "Modeling TCP Throughput", equation 32). `rtt` and the first timeout `t0` are in seconds,
 /// each acknowledgement covers `b` segments, and the receive window is `max_window` segments.
 pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, max_window: f64) -> Option<f64> {
     if !(is_loss_probability(p) && p < 1.0 && rtt > 0.0 && t0 >= 0.0 && b > 0.0 && max_window >= 1.0) {
@@ -19,7 +19,7 @@ pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, max_window: f64) -> Option
     let arrives = 1.0 - p;
     let third = (2.0 + b) / (3.0 * b);
     let unlimited = third + libm::sqrt(8.0 * arrives / (3.0 * b * p) + third * third);
-    // The probability that a loss in a window of w segments is detected by a time-out: equation 24.
+    // The probability that a loss in a window of w segments is detected by a timeout: equation 24.
     let by_timeout = |w: f64| {
         let three = libm::pow(arrives, 3.0);
         let found = (1.0 - three) * (1.0 + three * (1.0 - libm::pow(arrives, w - 3.0)));
@@ -45,7 +45,7 @@ pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, max_window: f64) -> Option
 
 /// Returns the mean window of CUBIC with one loss in 1/p segments, in segments: the larger one of its concave region,
 /// (C (3 + beta) / (4 (1 - beta)))^(1/4) (rtt / p)^(3/4) with `c` in segments/s³ (RFC 9438, section 5.1, equation 5), and
-/// its Reno-friendly region, which is Reno's window sqrt(3 / (2 p)) for any beta (section 4.3). Time-outs are ignored.
+/// its Reno-friendly region, which is Reno's window sqrt(3 / (2 p)) for any beta (section 4.3). Timeouts are ignored.
 pub fn cubic_window(p: f64, rtt: f64, c: f64, beta: f64) -> Option<f64> {
     Some(cubic_curve_window(p, rtt, c, beta)?.max(mathis_window(p, 1.0)?))
 }
@@ -135,7 +135,7 @@ mod tests {
         assert_close(cubic_window(1e-8, 0.1, 0.4, 0.7), 187_394.0, 0.001);
     }
 
-    /// With few losses time-outs are rare, and both models of Reno agree to a few percent; with many losses they do
+    /// With few losses timeouts are rare, and both models of Reno agree to a few percent; with many losses they do
     /// not.
     #[test]
     fn padhye_meets_mathis_where_losses_are_rare() {

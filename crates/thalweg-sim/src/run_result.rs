@@ -227,7 +227,7 @@ pub struct FlowResult {
     pub sent_packets: u64,
     /// Data packets retransmitted.
     pub retransmissions: u64,
-    /// Retransmission time-outs.
+    /// Retransmission timeouts.
     pub timeouts: u64,
     /// Packet counts of the flow in the network.
     pub counts: FlowCounts,

@@ -25,11 +25,11 @@ pub struct ModelArguments {
 pub enum Model {
     /// Two-level flow control (Gong and Parulkar 1992): delays and throughput efficiency
     Gong92(Gong92Arguments),
-    /// Reno through random loss, without time-outs: too high for losses above 1 % (Mathis et al. 1997)
+    /// Reno through random loss, without timeouts: too high for losses above 1 % (Mathis et al. 1997)
     Mathis(MathisArguments),
-    /// Reno through random loss, including time-outs (Padhye et al. 1998)
+    /// Reno through random loss, including timeouts (Padhye et al. 1998)
     Padhye(PadhyeArguments),
-    /// CUBIC through periodic loss, without time-outs: the larger window of its concave and its Reno-friendly region (RFC
+    /// CUBIC through periodic loss, without timeouts: the larger window of its concave and its Reno-friendly region (RFC
     /// 9438, sections 5.1 and 4.3)
     Cubic(CubicArguments),
     /// Waiting time in a queue with Poisson arrivals and packets of one size (M/D/1)
@@ -51,19 +51,19 @@ const MODELS: [[&str; 4]; 7] = [
     [
         "mathis",
         "W = sqrt(3 / (2 b p))",
-        "no time-outs: too high above p = 1 %; any window, any rate",
+        "no timeouts: too high above p = 1 %; any window, any rate",
         "Mathis, Semke, Mahdavi and Ott 1997",
     ],
     [
         "padhye",
-        "Reno's rate with time-outs and a maximum window",
+        "Reno's rate with timeouts and a maximum window",
         "a loss takes the rest of its round trip with it; any rate",
         "Padhye, Firoiu, Towsley and Kurose 1998, eq. 32",
     ],
     [
         "cubic",
         "W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4), or sqrt(3 / (2 p)) where larger",
-        "one loss in 1/p segments, no time-outs; any window, any rate",
+        "one loss in 1/p segments, no timeouts; any window, any rate",
         "RFC 9438, sections 5.1 (eq. 5) and 4.3",
     ],
     ["md1", "wait = s rho / (2 (1 - rho))", "unlimited queue", "Pollaczek 1930, Khinchine 1932"],

@@ -66,7 +66,7 @@ fn a_loss_multiplies_the_window_and_leaves_two_segments() {
     assert_eq!(aimd.decision().window, 2.0);
 }
 
-/// RFC 5681, section 3.1: a time-out leaves one segment, a repeated one keeps the threshold, and slow start leads back to
+/// RFC 5681, section 3.1: a timeout leaves one segment, a repeated one keeps the threshold, and slow start leads back to
 /// it.
 #[test]
 fn a_time_out_leaves_one_segment_and_slow_start_leads_back() {

@@ -1,7 +1,7 @@
 //! The command `thalweg` with a custom engine family: stop-and-wait, `thalweg compare wire.toml --schemes
 //! stop-and-wait,sscop`.
 //!
-//! One packet is in flight at a time: the sender waits for its acknowledgement, and retransmits it after a time-out.
+//! One packet is in flight at a time: the sender waits for its acknowledgement, and retransmits it after a timeout.
 
 mod pdu;
 mod stop_and_wait;

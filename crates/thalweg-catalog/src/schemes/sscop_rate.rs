@@ -98,12 +98,12 @@ const KEYS: &[Key] = &[
         "A POLL follows the next message (true). Otherwise it is sent alone as soon as the previous POLL is answered (false, literal).",
     ),
     key("keep-records", Kind::Switch, "", "Keeps arrival records until there are three: true, or false (literal)."),
-    key("poll-floor", Kind::Time, "10 ms", "Minimum time-out of a POLL.").peer(PEER_TIME_RANGE),
+    key("poll-floor", Kind::Time, "10 ms", "Minimum timeout of a POLL.").peer(PEER_TIME_RANGE),
     key(
         "poll-ceiling",
         Kind::Time,
         "10 s",
-        "Maximum time-out of a POLL; each unanswered POLL doubles the time-out.",
+        "Maximum timeout of a POLL; each unanswered POLL doubles the timeout.",
     )
     .live_default("2 s", "the end of an outage is detected sooner")
     .peer(PEER_TIME_RANGE),

@@ -55,7 +55,7 @@ const KEYS: &[Key] = &[
         "fine-timer",
         Kind::Switch,
         "false",
-        "Fine-grained time-out: also checks for losses at duplicate acknowledgements and after retransmissions.",
+        "Fine-grained timeout: also checks for losses at duplicate acknowledgements and after retransmissions.",
     ),
 ];
 

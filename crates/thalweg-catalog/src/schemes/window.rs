@@ -104,11 +104,11 @@ pub const WINDOW_KEYS: &[Key] = &[
         "f-rto",
         Kind::Switch,
         "false",
-        "F-RTO (RFC 5682): after a time-out the sender sends two new packets before further retransmissions. If the next acknowledgements \
-         show that the time-out was spurious, its reduction is undone. Needs `recovery = \"sack\"`.",
+        "F-RTO (RFC 5682): after a timeout the sender sends two new packets before further retransmissions. If the next acknowledgements \
+         show that the timeout was spurious, its reduction is undone. Needs `recovery = \"sack\"`.",
     )
     .live_default("true", "as in kernels (for schemes that support it)"),
-    key("rto", Kind::Table(&RTO), "", "The retransmission time-out."),
+    key("rto", Kind::Table(&RTO), "", "The retransmission timeout."),
     key(
         "idle-restart",
         Kind::Switch,
@@ -204,14 +204,14 @@ pub const SLOW_START_BETA: Key = key(
     "slow-start-beta",
     Kind::Number,
     "",
-    "Multiplicative decrease at a loss or mark that ends slow start; some stacks use 0.5 there. Default: as in congestion avoidance (RFC 9438). Time-outs are not affected.",
+    "Multiplicative decrease at a loss or mark that ends slow start; some stacks use 0.5 there. Default: as in congestion avoidance (RFC 9438). Timeouts are not affected.",
 )
 .within(Range::between(0.0, 1.0).above().below(), "RFC 5681 multiplies the window by 0.5 at a loss, RFC 9438 by 0.7")
 .peer(Range::between(0.01, 0.99));
 
 static RTO: Table = Table {
     title: "rto",
-    about: "The retransmission time-out (RFC 6298).",
+    about: "The retransmission timeout (RFC 6298).",
     keys: &[
         key("rto.initial", Kind::Time, "1 s", "RTO before the first measurement.")
             .within(Range::POSITIVE, "")

@@ -46,13 +46,13 @@ pub(super) fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigE
     let mut faults = Vec::new();
     let rtt = RttConfig::from_values(values);
     if rtt.ceiling < rtt.floor {
-        faults.push(ConfigError::new("rto.ceiling", "the ceiling of the time-out is below its floor"));
+        faults.push(ConfigError::new("rto.ceiling", "the ceiling of the timeout is below its floor"));
     }
     let is_explicit = |key: &str| values.explicit_value(key).is_some();
     if is_explicit("rto.floor") && is_explicit("rto.margin") && !rtt.floor.is_zero() && rtt.floor < rtt.margin
     {
         let what = format!("a floor of {} below the margin of {} does nothing", rtt.floor, rtt.margin);
-        let help = "a time-out is the smoothed round-trip time and at least `margin`: leave that out, and it follows `floor`";
+        let help = "a timeout is the smoothed round-trip time and at least `margin`: leave that out, and it follows `floor`";
         faults.push(ConfigError { is_warning: true, ..ConfigError::new("rto.floor", what).help(help) });
     }
     check_preset(values, &mut faults);
@@ -172,7 +172,7 @@ fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
         ),
         (
             "f-rto",
-            "arrivals before a time-out are known from selective acknowledgements only, which this recovery lacks",
+            "arrivals before a timeout are known from selective acknowledgements only, which this recovery lacks",
         ),
     ];
     for (key, what) in of_sack {

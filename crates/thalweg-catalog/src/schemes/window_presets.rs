@@ -5,7 +5,7 @@
 //! | Linux or RFC | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | Linux delays acknowledgements by 40 to 200 ms, depending on the gaps between segments, and not at all at the start of a connection | by 40 ms | there is one key for the delay | short flows start more slowly |
-//! | F-RTO in Linux: a time-out is spurious if any other segment that was sent once is acknowledged, before the new segments are | after the new segments have been acknowledged | RFC 5682, section 3.1 | if only the first segment is missing, the reduction by the time-out is not undone |
+//! | F-RTO in Linux: a timeout is spurious if any other segment that was sent once is acknowledged, before the new segments are | after the new segments have been acknowledged | RFC 5682, section 3.1 | if only the first segment is missing, the reduction by the timeout is not undone |
 //! | Linux has version 1 of BBR; its DCTCP and Prague reduce the window by whole segments | version 3 of BBR; windows are real numbers | the drafts and the RFC | small windows are larger by a fraction of a segment |
 //! | RFC 5681 permits receivers to delay an acknowledgement by up to 500 ms | they delay it by 500 ms | the maximum that the RFC permits | single segments are acknowledged as late as the RFC permits |
 

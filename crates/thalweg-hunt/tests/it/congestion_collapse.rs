@@ -186,8 +186,8 @@ const STALLED_SCHEMES: &[(&str, &str)] = &[
     ("sscop-rate-literal", "as sscop"),
 ];
 
-/// Each time-out doubles the next one until a packet is acknowledged at its first transmission (RFC 6298, section 5;
-/// Karn's algorithm). With one packet in flight half of them time out, and the mean time-out has no bound.
+/// Each timeout doubles the next one until a packet is acknowledged at its first transmission (RFC 6298, section 5;
+/// Karn's algorithm). With one packet in flight half of them time out, and the mean timeout has no bound.
 const WINDOW_OF_ONE: &str = "an initial window of one packet";
 
 /// With half of the acknowledgements lost, each scheme carries at least a third of what NewReno does, in each of three
@@ -222,7 +222,7 @@ fn worst_of_thirty(scheme: &str, discipline: &str) -> f64 {
     worst_goodput_of(&scenario(scheme, &link, 30, 1000, 60)) * 30.0 / 10e6
 }
 
-/// A queue shorter than the flows' smallest windows locks flows out (RFC 2309, section 2), as the time-out doubles at
+/// A queue shorter than the flows' smallest windows locks flows out (RFC 2309, section 2), as the timeout doubles at
 /// each loss (RFC 6298, section 5.5). The cause is drop-tail: with losses at random places no flow starves.
 #[test]
 fn drop_tail_locks_flows_out_of_a_tiny_queue_and_random_drop_does_not() {

@@ -81,7 +81,7 @@ fn scheme_errors_list_the_valid_choices() {
         refusal_of("sstp:rate=1Mbit/s,average-rate=2Mbit/s"),
         "the average rate 2 Mbit/s is above the peak rate 1 Mbit/s"
     );
-    assert_eq!(refusal_of("cubic:rto.floor=2min"), "the ceiling of the time-out is below its floor");
+    assert_eq!(refusal_of("cubic:rto.floor=2min"), "the ceiling of the timeout is below its floor");
     assert_eq!(decode(&[0xff]), Err(SchemeError::Encoding));
     assert_eq!(decode(&vec![b' '; MAX_ENCODING + 1]), Err(SchemeError::Encoding));
 }

@@ -2,7 +2,7 @@
 //!
 //! RFC 8899, section 5.2, defines a state for it: the base size must be confirmed, and a path that fails this is
 //! unusable. This module probes the base size when data in flight makes no progress for long, with any scheme.
-//! Acknowledgements and keep-alives still arrive, so no time-out detects the black hole.
+//! Acknowledgements and keep-alives still arrive, so no timeout detects the black hole.
 
 use super::{CloseReason, Session, code};
 use crate::datagram_batch::{Batch, Purpose};
@@ -79,7 +79,7 @@ impl Session {
             progress.next_check = progress.since + STALL_TIMEOUT;
             return true;
         }
-        // Without any arrivals, the idle time-out applies.
+        // Without any arrivals, the idle timeout applies.
         progress.tries += u32::from(self.last_received > progress.probed);
         if progress.tries > MAX_LOST_PROBES {
             let reason = "the path no longer carries packets of 1228 bytes (of 1248 over IPv6)";

@@ -57,9 +57,9 @@ pub enum CloseReason {
         /// ([`escape_unsafe`](crate::safe_display::escape_unsafe)).
         reason: String,
     },
-    /// Idle time-out without a packet from the peer.
+    /// Idle timeout without a packet from the peer.
     Silent,
-    /// Idle time-out while this host could not send: the error number of the operating system. A
+    /// Idle timeout while this host could not send: the error number of the operating system. A
     /// [`Socket`](crate::live::Socket) reports it; a session sends nothing itself.
     Unsendable(i32),
     /// Reset: the peer has no state of the connection; it restarted or gave up.
@@ -128,7 +128,7 @@ pub struct Terms {
 /// Settings of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionConfig {
-    /// Idle time-out.
+    /// Idle timeout.
     pub idle: Duration,
     /// Idle time before a keep-alive ping; [`Duration::MAX`] disables keep-alives.
     pub keep_alive: Duration,

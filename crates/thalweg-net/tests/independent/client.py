@@ -5,7 +5,7 @@
 
 Leaves a number of handshakes half-open, makes a connection (Noise XX, a cookie if one is wanted, packet protection), sends a number of bytes by the scheme `cubic`, ends its stream, reads
 the server's answer, checks that the server has counted the bytes, and closes. It knows as little as such a client can: one
-segment size, a fixed window, a time-out. Exit code 1, with a sentence, where the server does not keep to the specification.
+segment size, a fixed window, a timeout. Exit code 1, with a sentence, where the server does not keep to the specification.
 Needs the packages `cryptography` (X25519, AES-GCM) and `blake3`.
 """
 

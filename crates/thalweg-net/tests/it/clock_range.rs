@@ -72,7 +72,7 @@ fn a_server_answers_after_any_number_of_days() {
 /// The restart cannot wait indefinitely for an idle server.
 #[test]
 fn connections_are_closed_for_the_clock_restart_after_200_days() {
-    // This server has no idle time-out.
+    // This server has no idle timeout.
     let session =
         SessionConfig { idle: Duration::MAX, keep_alive: Duration::MAX, ..SessionConfig::default() };
     let (server, jumps) = server(session);

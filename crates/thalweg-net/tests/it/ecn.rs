@@ -124,7 +124,7 @@ fn streams_complete_on_a_path_that_drops_ect_packets() {
             pair.transfer(scheme, 34, lengths, MINUTE);
             let expected = if lengths[0] >= blamed { EcnState::Failed } else { EcnState::Untested };
             assert_eq!(stats(&mut pair).ecn, expected, "{scheme}, {} bytes", lengths[0]);
-            // After the first time-out the transfer proceeds normally, but for a new attempt with ECT.
+            // After the first timeout the transfer proceeds normally, but for a new attempt with ECT.
             let took = pair.now.since(start);
             let is_tried_again = lengths[0] > 300_000 && blamed > 300_000;
             assert!(took < Duration::from_secs(if is_tried_again { 6 } else { 3 }), "{scheme}: {took}");

@@ -23,7 +23,7 @@ fn every_scheme_moves_bytes_over_a_calm_path() {
         println!("{name}: {report:?}");
         assert_eq!((report.retransmissions, report.dropped), (0, 0), "{name}");
         // At 10 Mbit/s, the rate of schemes that need one, 300 kB take 0.24 s. A window of one packet grows to 270
-        // packets in nine round trips, or in 22 if it grows by one packet per round trip. None needs a time-out.
+        // packets in nine round trips, or in 22 if it grows by one packet per round trip. None needs a timeout.
         assert!(report.time < Duration::from_millis(1300), "{name}: {report:?}");
         assert!(report.sent < 700, "{name}: {report:?}");
     }

@@ -128,7 +128,7 @@ fn two_versions(other: u8) {
     );
 }
 
-/// A path MTU below the minimum: small packets still arrive, so no idle time-out ends the connection.
+/// A path MTU below the minimum: small packets still arrive, so no idle timeout ends the connection.
 /// Holds RFC 9000, section 14.2.
 #[test]
 fn a_path_mtu_below_the_minimum_closes_the_connection() {

@@ -22,7 +22,7 @@ pub enum TransmitterReason {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransmitterStats {
     /// Statistics common to all senders. A round-trip time runs from a packet to the report that acknowledges it.
-    /// Time-outs count retransmissions of the oldest and newest packet.
+    /// Timeouts count retransmissions of the oldest and newest packet.
     pub common: SenderStats,
     /// Packets queued for retransmission.
     pub to_resend: u32,
@@ -136,7 +136,7 @@ impl<P: Payload> Transmitter<P> {
         self.first + self.buffered_packets.len() as u64
     }
 
-    /// Returns the retransmission time-out.
+    /// Returns the retransmission timeout.
     fn retransmission_timeout(&self) -> Duration {
         (self.config.interval(false) * 4).max(self.rtt.smoothed() * 4)
     }

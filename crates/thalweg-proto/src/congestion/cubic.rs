@@ -7,7 +7,7 @@
 //!
 //! | RFC 9438 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | a loss multiplies the outstanding amount (section 4.6) | at most the window | while a lost retransmission waits for its timer, selectively acknowledged segments above it count as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
+//! | a loss multiplies the outstanding amount (section 4.6) | at most the window | while a lost retransmission waits for its timer, selectively acknowledged segments above it count as outstanding, far beyond the window | no slow start to a multiple of the window after the timeout, which would repeat the loss |
 //! | no rule for RFC 8511 (ABE) | `ecn_beta` replaces beta at marks in congestion avoidance; fast convergence and the growth of section 4.3 keep beta | RFC 8511 changes only the decrease | a flow with marks is slightly faster than one with losses |
 //! | spurious losses are undone (section 4.9) | only if the sender [detects losses by time](crate::window::SenderConfig::rack) | published simulations of CUBIC have no such detection | slower on paths that reorder |
 //! | after slow start the curve begins flat (sections 4.2 and 4.10) | the same, but with Linux's [HyStart](SlowStartExit::Hystart) at least 5 % per round trip until the first loss, as in Linux | HyStart may exit at half of the path's capacity, long before a loss reveals that capacity | the path is full after some seconds instead of ten |
@@ -103,7 +103,7 @@ impl Cubic {
             // RFC 9438, section 4.2, figure 2: the curve begins at the present window.
             self.k = libm::cbrt((self.w_max - self.window) / self.c);
         } else {
-            // RFC 9438, sections 4.8 and 4.10: after a time-out or an early exit the curve begins at its
+            // RFC 9438, sections 4.8 and 4.10: after a timeout or an early exit the curve begins at its
             // plateau.
             self.k = 0.0;
             self.w_max = self.window;
@@ -178,7 +178,7 @@ impl Controller for Cubic {
         self.exit.end();
         self.grows_first = false;
         if sample.repeated {
-            // RFC 5681, section 3.1: a repeated time-out keeps ssthresh.
+            // RFC 5681, section 3.1: a repeated timeout keeps ssthresh.
             self.window = 1.0;
             return;
         }

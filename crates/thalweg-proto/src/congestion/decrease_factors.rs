@@ -24,7 +24,7 @@ impl DecreaseFactors {
     /// Returns the factor for a signal.
     pub fn factor(self, kind: LossKind, in_slow_start: bool) -> f64 {
         match (kind, self.slow_start) {
-            // A time-out restarts from a window of one segment in any phase; RFC 8511 leaves it to RFC 5681.
+            // A timeout restarts from a window of one segment in any phase; RFC 8511 leaves it to RFC 5681.
             (LossKind::Timeout, _) => self.loss,
             (LossKind::Detected | LossKind::Mark, Some(beta)) if in_slow_start => beta,
             // RFC 8511, section 3, applies to congestion avoidance. A mark in slow start reduces the window as in RFC

@@ -23,7 +23,7 @@
 //! | the decrease formula applies to all delays (4.3) | only above the target; below it the window grows by the gain | below the target the formula would grow the window by up to its own size | as other implementations |
 //! | time of the decrease within a round trip: unspecified (4.3) | with the first segment sent after the last decrease | earlier segments do not reflect it | none |
 //! | a slowdown ends with slow start (4.4), for which 4.1 defines a gain | slow start with the gain | section 4.1 defines slow start; Apple's implementation does the same | the shorter the path, the longer a ramp, and the later the next slowdown |
-//! | time-out in a slowdown: unspecified (4.4) | if it concerns segments sent since the slowdown began, the saved window stays, and slow start without the gain leads back to it | with two segments per round trip all acknowledgements are easily lost together, which does not reflect a larger window | without it, losing half of the acknowledgements stops the sender |
+//! | timeout in a slowdown: unspecified (4.4) | if it concerns segments sent since the slowdown began, the saved window stays, and slow start without the gain leads back to it | with two segments per round trip all acknowledgements are easily lost together, which does not reflect a larger window | without it, losing half of the acknowledgements stops the sender |
 //! | end of a ramp before its threshold: unspecified (4.4) | a queue above the target, or a loss | competing traffic has started | the slowdown ends with it |
 //! | the base-delay history is kept by minutes (RFC 6817, sections 2.4.2 and 2.5) | in eighths of ten minutes | equal accuracy with less memory | none |
 //! | growth is bounded by the data in flight (RFC 6817, section 2.4.2) | no growth while the application has no data to send | senders report the application limit | none |
@@ -38,7 +38,7 @@ use crate::units::{Duration, Time};
 
 /// Minimum window, in segments, also used in a slowdown (section 4.4).
 const MIN_WINDOW: f64 = 2.0;
-/// Window after a time-out, in segments (RFC 6817, section 2.4.2).
+/// Window after a timeout, in segments (RFC 6817, section 2.4.2).
 const TIMEOUT_WINDOW: f64 = 1.0;
 /// Maximum divisor of the gain (section 4.2).
 const MAX_DIVISOR: f64 = 16.0;
@@ -104,7 +104,7 @@ enum Slowdown {
     Due(Time),
     /// The window is at its minimum.
     Still { since: Time, until: Time },
-    /// The window ramps up to its former size; `restarts` after a time-out of data sent in the slowdown.
+    /// The window ramps up to its former size; `restarts` after a timeout of data sent in the slowdown.
     Ramp { since: Time, restarts: bool },
 }
 
@@ -245,7 +245,7 @@ impl Controller for LedbatPlusPlus {
         }
         let is_still = matches!(self.slowdown, Slowdown::Still { .. });
         // RFC 6817, section 2.4.2: half at a loss, once per round trip. RFC 5681, section 3.1: a repeated
-        // time-out keeps ssthresh.
+        // timeout keeps ssthresh.
         if !sample.repeated {
             // In a slowdown, the loss applies to the former window: half of two segments would forget the
             // path.

@@ -205,7 +205,7 @@ pub struct FeedbackSample {
     pub connection: ConnectionState,
     /// The message.
     pub feedback: Feedback,
-    /// The message names a packet whose loss was already handled: retransmitted after a time-out or duplicate
+    /// The message names a packet whose loss was already handled: retransmitted after a timeout or duplicate
     /// acknowledgements, marked as lost and waiting for the window, or acknowledged. False for a message that names
     /// none.
     pub known: bool,
@@ -251,10 +251,10 @@ pub trait Controller: Clone {
     fn on_ack(&mut self, sample: &AckSample, info: Self::PacketInfo);
 
     /// Handles the first loss signal in a window of data. The sender neither reduces nor inflates the window, also at a
-    /// time-out: the controller sets it for each [kind](LossSample::kind).
+    /// timeout: the controller sets it for each [kind](LossSample::kind).
     ///
     /// RFC 5681 and RFC 3168: [`Detected`](LossKind::Detected) and [`Mark`](LossKind::Mark) reduce ssthresh, and the
-    /// window to it. [`Timeout`](LossKind::Timeout) reduces ssthresh, unless the time-out is
+    /// window to it. [`Timeout`](LossKind::Timeout) reduces ssthresh, unless the timeout is
     /// [repeated](LossSample::repeated), and sets the window to one segment.
     fn on_loss(&mut self, sample: &LossSample);
 
@@ -311,7 +311,7 @@ pub trait Controller: Clone {
         false
     }
 
-    /// Handles the restart after idle: the sender was idle for longer than its retransmission time-out and is about to
+    /// Handles the restart after idle: the sender was idle for longer than its retransmission timeout and is about to
     /// send again.
     fn on_idle(&mut self, connection: &ConnectionState) {
         let _ = connection;

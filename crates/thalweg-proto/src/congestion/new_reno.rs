@@ -5,7 +5,7 @@
 //!     ^     \                                /
 //!     |      +-- duplicates: window = ssthresh = half of the outstanding data --> recovery
 //!     |                                                                             |
-//!     +---------- time-out: ssthresh = half, window = 1 <---------------------------+--> avoidance, when repaired
+//!     +---------- timeout: ssthresh = half, window = 1 <---------------------------+--> avoidance, when repaired
 //! ```
 //!
 //! # Differences from the specification
@@ -15,7 +15,7 @@
 //! | RFC 5681 inflates the window by a segment for each duplicate acknowledgement | the sender counts that segment as having left the network instead | one rule for cumulative and selective acknowledgement | none: the same segments are sent at the same times |
 //! | congestion avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement, unless the sender [counts bytes](crate::window::SenderConfig::byte_counting) | as in published simulations of NewReno | half as fast if receivers acknowledge every second segment; `cubic` counts segments there |
 //! | RFC 8511 (ABE) leaves slow start unchanged | the same, unless `slow_start_beta` is configured | stacks differ there | one factor for losses and marks that end slow start |
-//! | a loss halves the outstanding amount (RFC 5681, equation 4) | at most the window | while a lost retransmission waits for its timer, selectively acknowledged segments above it count as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
+//! | a loss halves the outstanding amount (RFC 5681, equation 4) | at most the window | while a lost retransmission waits for its timer, selectively acknowledged segments above it count as outstanding, far beyond the window | no slow start to a multiple of the window after the timeout, which would repeat the loss |
 
 use super::decrease_factors::DecreaseFactors;
 use super::slow_start_exit::ExitWatch;
@@ -103,7 +103,7 @@ impl Controller for NewReno {
     fn on_loss(&mut self, sample: &LossSample) {
         // RFC 5681, equation 4: half of the outstanding data, not of the window, which may be unused.
         // RFC 5681, section 3.1: ssthresh is constant while the same segment times out again; halving it for
-        // each time-out would forget the path.
+        // each timeout would forget the path.
         if !sample.repeated {
             let outstanding = f64::from(sample.connection.outstanding).min(self.window);
             let beta = self.betas.factor(sample.kind, self.window < self.ssthresh);

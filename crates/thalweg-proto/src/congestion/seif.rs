@@ -1,7 +1,7 @@
 //! SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991, chapter 3): the source.
 //!
 //! Routers warn every source of a queue before it overflows, so all sources reduce their windows at the same time and
-//! by the same factor. The source responds to its own loss signals, time-outs and duplicate acknowledgements, in the
+//! by the same factor. The source responds to its own loss signals, timeouts and duplicate acknowledgements, in the
 //! same way.
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //!                                                                     up to ssthresh
 //! ```
 //!
-//! The sender distinguishes drops. A message about a packet already retransmitted after a time-out or duplicate
+//! The sender distinguishes drops. A message about a packet already retransmitted after a timeout or duplicate
 //! acknowledgements has [`known`](FeedbackSample::known) set. Loss signals for a packet that a router has already named
 //! are not reported to the controller. So one drop causes one reduction (section 3.3 of the thesis).
 //!
@@ -52,12 +52,12 @@ pub enum RouterSelection {
 /// kind, but not both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Signals {
-    /// Messages of routers, time-outs and duplicate acknowledgements.
+    /// Messages of routers, timeouts and duplicate acknowledgements.
     #[default]
     Both,
     /// Messages of routers only. Losses are repaired without a reduction.
     Explicit,
-    /// Time-outs and duplicate acknowledgements only.
+    /// Timeouts and duplicate acknowledgements only.
     Implicit,
 }
 

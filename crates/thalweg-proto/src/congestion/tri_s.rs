@@ -15,9 +15,9 @@
 //!   initialise: from 1, +1 an acknowledgement, to the maximum; one test there ---NTG >= NTGd---+
 //!        |  \                                                                                 v
 //!        |   +-- NTG < NTGd --> decrease: from 1, +1 an acknowledgement, --NTG < NTGd--> increase: each round trip
-//!        +------ time-out ----> while NTG >= NTGd                                        +1, and -1 if NTG < NTGi
+//!        +------ timeout ----> while NTG >= NTGd                                        +1, and -1 if NTG < NTGi
 //!                                   ^                                                         |
-//!                                   +----------------------- time-out ------------------------+
+//!                                   +----------------------- timeout ------------------------+
 //! ```
 //!
 //! In the last mode the window grows by 1 / W per acknowledgement. When it has grown by at least one, it is tested at
@@ -32,7 +32,7 @@
 //! | continuation of the search after too large a window: unspecified | from the last window with a sufficient gradient | the window continued to grow during the measurement | a shorter queue |
 //! | behaviour at the ends of the range: unspecified | a window at its maximum is tested one packet lower | without a change there is no gradient | the window leaves the maximum if that costs no throughput |
 //! | the last mode never falls by more than it has just grown | [`TriSIncrease::PerRound`] falls by one each round trip without a gain | a window that is too large stays so | shorter queues; off by default |
-//! | only time-outs are losses | duplicate acknowledgements too | as old as the paper | the same response, earlier |
+//! | only timeouts are losses | duplicate acknowledgements too | as old as the paper | the same response, earlier |
 
 use super::{AckSample, ConfigureController, Controller, Decision, LossSample, SentSample};
 use crate::units::Duration;

@@ -8,8 +8,8 @@
 //!
 //! | Paper | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | a fine-grained time-out is checked at duplicate acknowledgements and at the first two acknowledgements after a retransmission (section 3.1) | an option of the sender ([`SenderConfig::fine_grained_timer`](crate::window::SenderConfig::fine_grained_timer)), off by default | loss detection is not part of a controller here | without it a single loss in a small window may wait for the retransmission timer |
-//! | loss recovery as in Reno | selective acknowledgement by default | as all schemes of this crate | fewer time-outs |
+//! | a fine-grained timeout is checked at duplicate acknowledgements and at the first two acknowledgements after a retransmission (section 3.1) | an option of the sender ([`SenderConfig::fine_grained_timer`](crate::window::SenderConfig::fine_grained_timer)), off by default | loss detection is not part of a controller here | without it a single loss in a small window may wait for the retransmission timer |
+//! | loss recovery as in Reno | selective acknowledgement by default | as all schemes of this crate | fewer timeouts |
 //! | marks: unspecified, as ECN is more recent | a mark reduces the window as a loss detected by duplicate acknowledgements does | required by RFC 3168 | none without `ecn` |
 //! | slow start doubles every other round trip (section 3.3) | an option ([`VegasSlowStart`]): every round trip, as in Linux | a transfer that ends in slow start takes half as many round trips | more overshoot |
 //! | slow start ends without a change of the window (section 3.3) | the window falls to seven eighths, or as in Linux | as in ns-2 | less overshoot |
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::units::{Duration, Time};
 
-/// Minimum window, in segments, also after a time-out.
+/// Minimum window, in segments, also after a timeout.
 const MIN_WINDOW: f64 = 2.0;
 /// Multiplicative-decrease factor after a loss detected by duplicate acknowledgements (section 3.1 of the paper).
 const LOSS_FACTOR: f64 = 0.75;

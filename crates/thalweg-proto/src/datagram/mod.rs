@@ -19,7 +19,7 @@ pub struct SourceConfig {
     pub rate: Option<Rate>,
 }
 
-/// The reason for a source's time-out.
+/// The reason for a source's timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceReason {
     /// Pacing: departure time of the next datagram.

@@ -12,9 +12,9 @@ pub enum Signals {
     /// All signals: losses, marks, router feedback, and drops of the node's own queue.
     #[default]
     All,
-    /// Time-outs and third duplicate acknowledgements, as in the paper.
+    /// Timeouts and third duplicate acknowledgements, as in the paper.
     Losses,
-    /// Time-outs alone.
+    /// Timeouts alone.
     Timeouts,
 }
 
@@ -58,7 +58,7 @@ impl Default for CongestionGateConfig {
 /// At each check, if a flow that may send has met a congestion signal since the last check, the gate stops the lowest
 /// priority that may send. Otherwise it resumes the highest stopped priority. All flows of a priority are stopped and
 /// resumed together, for any protocol; a new flow takes the state of its priority. Congestion signals of stopped flows,
-/// such as time-outs of their packets in flight, do not count: they would keep the gate closed.
+/// such as timeouts of their packets in flight, do not count: they would keep the gate closed.
 ///
 /// The highest priority present is never stopped, unless [`stops_highest`](CongestionGateConfig::stops_highest) is set.
 /// Then no signals arrive, and the next check resumes it.

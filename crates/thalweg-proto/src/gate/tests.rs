@@ -130,7 +130,7 @@ fn the_variant_of_the_paper_pauses_the_highest_priority_too() {
 
 #[test]
 fn signals_of_paused_flows_are_ignored() {
-    // Flow 4 is stopped; its time-outs do not stop flow 2, and the gate opens again.
+    // Flow 4 is stopped; its timeouts do not stop flow 2, and the gate opens again.
     let mut gate = congestion(every_100_ms());
     gate.join(ms(0), 1, 1);
     gate.join(ms(0), 2, 2);

@@ -47,7 +47,7 @@ pub struct Opener<E> {
     failed: Option<Failure>,
 }
 
-/// Minimum time-out of data after a lost SYN (RFC 6298, section 5.7).
+/// Minimum timeout of data after a lost SYN (RFC 6298, section 5.7).
 const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 impl<E> Opener<E> {

@@ -34,11 +34,11 @@ impl HandshakeKind {
 pub struct Config {
     /// Handshake type.
     pub kind: HandshakeKind,
-    /// Time-out of a handshake packet before the first measurement (1 s in RFC 6298, section 2.1), above zero.
+    /// Timeout of a handshake packet before the first measurement (1 s in RFC 6298, section 2.1), above zero.
     pub initial: Duration,
-    /// Minimum time-out after it.
+    /// Minimum timeout after it.
     pub floor: Duration,
-    /// Maximum time-out, including exponential back-off.
+    /// Maximum timeout, including exponential back-off.
     pub ceiling: Duration,
     /// Maximum retransmissions of the first packet; `None` for no limit.
     pub retries: Option<u32>,

@@ -4,7 +4,7 @@ use super::{Config, Reason};
 use crate::engine_contract::Output;
 use crate::units::{Duration, Time};
 
-/// A time-out that doubles (RFC 6298, section 5.5).
+/// A timeout that doubles (RFC 6298, section 5.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Backoff {
     timeout: Duration,
@@ -31,7 +31,7 @@ impl Backoff {
         self.repeats = self.repeats.saturating_add(1);
     }
 
-    /// Stops the timer after an answer, with `rtt` where known. A first measurement sets the time-out to the round trip
+    /// Stops the timer after an answer, with `rtt` where known. A first measurement sets the timeout to the round trip
     /// plus four times its half (RFC 6298, section 2.2).
     pub fn stop(&mut self, rtt: Option<Duration>, config: &Config) {
         let timeout = rtt.map_or(config.initial, |rtt| (rtt * 3).max(config.floor).min(config.ceiling));
@@ -48,7 +48,7 @@ impl Backoff {
     }
 }
 
-/// Raises a zero time-out to one tick: a new timer is never due at once.
+/// Raises a zero timeout to one tick: a new timer is never due at once.
 fn at_least_a_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_picos(1))
 }

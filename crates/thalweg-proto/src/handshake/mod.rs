@@ -17,7 +17,7 @@
 //! ```
 //!
 //! The handshake gives the first round-trip measurement, unless its packets were retransmitted (Karn's rule). After a
-//! retransmitted SYN the retransmission time-out is at least 3 s (RFC 6298, section 5.7).
+//! retransmitted SYN the retransmission timeout is at least 3 s (RFC 6298, section 5.7).
 //!
 //! # Differences from the RFCs
 //!
@@ -30,8 +30,8 @@
 //! | 9000: the server's flight is one to four datagrams, by its certificates | one of 1200 bytes, like the client's | as with a short chain, or a resumed session | fewer packets that can be lost |
 //! | 9000: 0-RTT data may share the datagram of the client's Initial | it follows in the next, at the same instant | the keys of today's key exchanges fill the first | 1200 bytes more before the data |
 //! | 9001, section 5.7: packets that cannot be decrypted yet may be buffered | they count as lost | the RFC permits it | a lost Finished also loses the data sent behind it |
-//! | 9002, section 6.2: the first time-out is 999 ms | the configured one of RFC 6298 | RFC 9002 mentions 1 s, too | 1 ms |
-//! | 9000, section 10: a lost CONNECTION_CLOSE leaves the server to its idle time-out | the server's state ends with the client's | simulated servers have no state limit | none |
+//! | 9002, section 6.2: the first timeout is 999 ms | the configured one of RFC 6298 | RFC 9002 mentions 1 s, too | 1 ms |
+//! | 9000, section 10: a lost CONNECTION_CLOSE leaves the server to its idle timeout | the server's state ends with the client's | simulated servers have no state limit | none |
 
 mod active_open;
 mod config;

@@ -13,7 +13,7 @@ pub struct TimerConfig {
     pub poll: Duration,
     /// `Timer_KEEP-ALIVE`: POLL interval while no data is outstanding. More than a round trip and than `poll`.
     pub keep_alive: Duration,
-    /// `Timer_NO-RESPONSE`: time-out for a silent peer. More than a round trip, `poll` and `keep_alive`.
+    /// `Timer_NO-RESPONSE`: timeout for a silent peer. More than a round trip, `poll` and `keep_alive`.
     pub no_response: Duration,
     /// `Timer_IDLE`: interval between keep-alive phases. Much more than `keep_alive`.
     pub idle: Duration,

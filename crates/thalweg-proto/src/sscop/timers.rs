@@ -15,7 +15,7 @@ pub enum Timer {
     KeepAlive,
     /// `Timer_IDLE`: start of the next keep-alive phase.
     Idle,
-    /// `Timer_NO-RESPONSE`: time-out of a silent peer.
+    /// `Timer_NO-RESPONSE`: timeout of a silent peer.
     NoResponse,
 }
 

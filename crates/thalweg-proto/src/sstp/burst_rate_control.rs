@@ -123,7 +123,7 @@ impl RateSpec {
 /// Resumption time of an idle sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resume {
-    /// At the next time-out of the burst timer, which never stops (the paper, section 3.3).
+    /// At the next timeout of the burst timer, which never stops (the paper, section 3.3).
     NextBurst,
     /// At once, with the rest of the burst, or with a new one if the period is over. No period of length 1/F that
     /// begins with a burst has more than L packets either way. The paper's analysis assumes this.

@@ -24,7 +24,7 @@ pub enum SenderReason {
 pub struct SegmentStats {
     /// Statistics common to all senders. A round-trip time runs from the last packet of a segment to its
     /// acknowledgement, or to the first request for its missing packets; `Answers` smooths the samples. There are no
-    /// time-outs.
+    /// timeouts.
     pub common: SenderStats,
     /// Keep-alive and end-of-stream packets sent.
     pub keep_alives: u64,

@@ -11,7 +11,7 @@ pub enum Recovery {
     /// protocols).
     GoBackN,
     /// Retransmits only the segment indicated by the third duplicate acknowledgement, without a recovery phase. After a
-    /// time-out it retransmits everything from the oldest unacknowledged segment on (Jacobson 1988's fast retransmit
+    /// timeout it retransmits everything from the oldest unacknowledged segment on (Jacobson 1988's fast retransmit
     /// without fast recovery; Liang 1991, section 3.3).
     FastRetransmit,
     /// Retransmits only missing segments, one hole per round trip, detected by partial acknowledgements (NewReno, RFC
@@ -35,19 +35,19 @@ pub enum WindowUnit {
     Bytes,
 }
 
-/// Computation of the retransmission time-out from the round-trip time (RFC 6298).
+/// Computation of the retransmission timeout from the round-trip time (RFC 6298).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RttConfig {
-    /// Time-out before the first sample.
+    /// Timeout before the first sample.
     pub initial: Duration,
-    /// Minimum time-out.
+    /// Minimum timeout.
     pub floor: Duration,
-    /// Maximum time-out, including exponential back-off.
+    /// Maximum timeout, including exponential back-off.
     pub ceiling: Duration,
     /// Clock granularity: samples are rounded up to it, and it is the minimum variation. Zero for none.
     pub granularity: Duration,
     /// Minimum margin above the smoothed round-trip time. On a path with almost constant round-trip time the deviations
-    /// vanish; without a margin, a time-out of one round trip would expire before any loss could be repaired.
+    /// vanish; without a margin, a timeout of one round trip would expire before any loss could be repaired.
     pub margin: Duration,
     /// Number of mean deviations added to the smoothed time (4 in RFC 6298, 2 in 1988).
     pub deviations: u32,
@@ -81,7 +81,7 @@ pub struct RackConfig {
 /// Congestion window validation: the rule for a window that the application does not use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Validation {
-    /// Decay by half for each retransmission time-out without data, and towards the used window (RFC 2861).
+    /// Decay by half for each retransmission timeout without data, and towards the used window (RFC 2861).
     Decay,
     /// Keep the window for five minutes; a loss reduces it from the used part (RFC 7661).
     PipeAck,
@@ -114,21 +114,21 @@ pub struct SenderConfig {
     /// Reduce the window again for a lost retransmission, with `rack` (RFC 5681, section 4.3). Linux and RFC 9002
     /// reduce once per window of data.
     pub cut_for_lost_repairs: bool,
-    /// Detection of spurious time-outs (F-RTO, RFC 5682): after a time-out two new segments leave before further
-    /// retransmissions. If the next acknowledgement shows a spurious time-out, its effects are undone. Only with
+    /// Detection of spurious timeouts (F-RTO, RFC 5682): after a timeout two new segments leave before further
+    /// retransmissions. If the next acknowledgement shows a spurious timeout, its effects are undone. Only with
     /// [`Recovery::Sack`].
     pub f_rto: bool,
-    /// Retransmission time-out settings.
+    /// Retransmission timeout settings.
     pub rtt: RttConfig,
-    /// Restart the controller after an idle time longer than the retransmission time-out (RFC 5681, 4.1).
+    /// Restart the controller after an idle time longer than the retransmission timeout (RFC 5681, 4.1).
     pub idle_restart: bool,
     /// Congestion window validation, in place of the idle restart; `None` keeps an unused window, subject to
     /// `idle_restart`.
     pub validation: Option<Validation>,
     /// Nagle's algorithm: a partial segment waits while data is unacknowledged (RFC 896).
     pub nagle: bool,
-    /// Fine-grained time-out check (Brakmo and Peterson 1995, section 3.1): compare the age of the oldest segment to a
-    /// time-out without floor, margin and back-off, at each duplicate acknowledgement and at the two acknowledgements
+    /// Fine-grained timeout check (Brakmo and Peterson 1995, section 3.1): compare the age of the oldest segment to a
+    /// timeout without floor, margin and back-off, at each duplicate acknowledgement and at the two acknowledgements
     /// of new data after a retransmission. A loss then need not wait for further duplicates or the timer.
     pub fine_grained_timer: bool,
     /// React to CE under RFC 3168: an echoed mark counts as a loss without retransmission, at most once per window of

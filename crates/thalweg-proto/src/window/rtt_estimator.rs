@@ -1,4 +1,4 @@
-//! The round-trip time and the retransmission time-out (RFC 6298).
+//! The round-trip time and the retransmission timeout (RFC 6298).
 
 use super::RttConfig;
 use crate::units::Duration;
@@ -19,7 +19,7 @@ pub struct RttEstimator {
     smoothed: Duration,
     variation: Duration,
     min: Duration,
-    /// The time-out, backed off by doubling.
+    /// The timeout, backed off by doubling.
     timeout: Duration,
     latest: LatestSample,
 }
@@ -57,13 +57,13 @@ impl RttEstimator {
         self.timeout = self.computed_timeout(config);
     }
 
-    /// Doubles the time-out after an expiry of the timer (RFC 6298, section 5.5).
+    /// Doubles the timeout after an expiry of the timer (RFC 6298, section 5.5).
     pub fn back_off(&mut self, config: &RttConfig) {
         // RFC 6298, section 2.5: the maximum applies to the back-off, too.
         self.timeout = (self.timeout() * 2).min(config.ceiling);
     }
 
-    /// Sets a minimum for the time-out before the first sample (RFC 6298, section 5.7).
+    /// Sets a minimum for the timeout before the first sample (RFC 6298, section 5.7).
     pub fn wait_at_least(&mut self, timeout: Duration) {
         if self.smoothed.is_zero() {
             self.timeout = self.timeout.max(timeout);
@@ -77,7 +77,7 @@ impl RttEstimator {
         (self.smoothed + margin).max(config.floor).min(config.ceiling)
     }
 
-    /// Returns the time-out without floor, margin and back-off, for the fine-grained check. The initial one before the
+    /// Returns the timeout without floor, margin and back-off, for the fine-grained check. The initial one before the
     /// first sample.
     pub fn fine_grained_timeout(&self, config: &RttConfig) -> Duration {
         if self.smoothed.is_zero() {
@@ -108,7 +108,7 @@ impl RttEstimator {
         (latest != Duration::MAX).then_some(latest)
     }
 
-    /// Returns the retransmission time-out, never zero: under any configuration, a timer is not due when it is set.
+    /// Returns the retransmission timeout, never zero: under any configuration, a timer is not due when it is set.
     pub const fn timeout(&self) -> Duration {
         if self.timeout.is_zero() { Duration::from_picos(1) } else { self.timeout }
     }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_zero_round_trip_gives_a_nonzero_timeout() {
-        // Without floor and granularity a measured zero would give a time-out of zero: a timer that is always due.
+        // Without floor and granularity a measured zero would give a timeout of zero: a timer that is always due.
         let config = RttConfig { floor: Duration::ZERO, margin: Duration::ZERO, ..RttConfig::default() };
         let mut rtt = RttEstimator::new(&config);
         rtt.sample(&config, Duration::ZERO);

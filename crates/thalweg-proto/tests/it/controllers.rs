@@ -38,7 +38,7 @@ fn new_reno_follows_its_equations() {
     assert_eq!((reno.decision().window, reno.ssthresh()), (3.5, Some(3.5)));
     reno.on_loss(&loss(LossKind::Detected, 1));
     assert_eq!((reno.decision().window, reno.ssthresh()), (2.0, Some(2.0)));
-    // A time-out: the loss window of one segment; the second for the same segment keeps ssthresh.
+    // A timeout: the loss window of one segment; the second for the same segment keeps ssthresh.
     let mut reno = NewReno::new(&NewRenoConfig {
         initial_window: 2.0,
         initial_ssthresh: 20.0,
@@ -238,7 +238,7 @@ fn vegas_may_grow_each_round_in_slow_start() {
     assert_eq!(vegas.ssthresh(), Some(2.0));
 }
 
-/// The same, section 3.1: a loss detected early leaves three quarters of the window, a time-out the minimum.
+/// The same, section 3.1: a loss detected early leaves three quarters of the window, a timeout the minimum.
 #[test]
 fn vegas_reacts_to_losses() {
     let mut vegas = Vegas::new(&VegasConfig {
@@ -378,7 +378,7 @@ fn cubic_counts_segments() {
 }
 
 /// RFC 9438, section 4.6: FlightSize is multiplied if it is less than the window. Section 4.8 with RFC 5681, section
-/// 3.1: a second time-out for the same segment keeps ssthresh.
+/// 3.1: a second timeout for the same segment keeps ssthresh.
 #[test]
 fn cubic_reduces_the_outstanding_amount() {
     let mut cubic = cubic_after_loss();
@@ -431,7 +431,7 @@ fn cubic_fast_convergence_lowers_the_maximum() {
     }
 }
 
-/// RFC 9438, section 4.8: after a time-out the window is one segment and ssthresh 0.7 of FlightSize. The first
+/// RFC 9438, section 4.8: after a timeout the window is one segment and ssthresh 0.7 of FlightSize. The first
 /// congestion avoidance then starts with K = 0 and the current window as the maximum.
 #[test]
 fn cubic_forgets_its_maximum_after_a_timeout() {

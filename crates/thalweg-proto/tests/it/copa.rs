@@ -142,7 +142,7 @@ fn packets_are_paced_at_twice_the_window_for_each_standing_round_trip() {
     assert!(after.as_f64() / rate.as_f64() > 0.99, "{after}");
 }
 
-/// Without a round trip there is no pacing rate: a time-out before the first must not stop the sender.
+/// Without a round trip there is no pacing rate: a timeout before the first must not stop the sender.
 #[test]
 fn a_timeout_before_the_first_round_trip_leaves_pacing_off() {
     let mut controller = Copa::new(&CONFIG);
@@ -151,7 +151,7 @@ fn a_timeout_before_the_first_round_trip_leaves_pacing_off() {
     assert_eq!(controller.decision().window, 2.0);
 }
 
-/// Losses are no congestion signal in default mode (section 2.2), but a time-out always is.
+/// Losses are no congestion signal in default mode (section 2.2), but a timeout always is.
 #[test]
 fn a_loss_changes_nothing_in_default_mode() {
     let mut flow = Flow::steady(&CONFIG, 100.0);

@@ -10,7 +10,7 @@ use thalweg_proto::window::{ControllerConfig, Recovery, RttConfig, SenderConfig,
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// A time-out of a second for any measurement.
+/// A timeout of a second for any measurement.
 fn config(validation: Validation) -> SenderConfig {
     let rtt = RttConfig { floor: MS(1000), margin: Duration::ZERO, ..RttConfig::default() };
     let validation = Some(validation);
@@ -57,7 +57,7 @@ fn trickle(t: &mut Trace, from: u64, rounds: u64, segments: u32, acknowledged: &
     from + rounds * 100
 }
 
-/// RFC 2861, section 3: after an idle time the window is halved per time-out, and slow start leads back to three
+/// RFC 2861, section 3: after an idle time the window is halved per timeout, and slow start leads back to three
 /// quarters of the old one. Here not below the initial window of two (RFC 5681, section 4.1).
 #[test]
 fn an_idle_window_halves_with_each_timeout() {
@@ -73,14 +73,14 @@ fn an_idle_window_halves_with_each_timeout() {
     }
 }
 
-/// RFC 2861, section 3: while the application uses part of the window, each time-out moves it halfway towards that, and
+/// RFC 2861, section 3: while the application uses part of the window, each timeout moves it halfway towards that, and
 /// ssthresh is at least three quarters of the old window.
 #[test]
 fn an_unused_window_moves_towards_the_used_volume() {
     let mut t = grown(Validation::Decay, &new_reno(2.0, 16.0));
     let before = t.window();
     let mut acknowledged = 30;
-    // Four segments per round trip; the window was last full at 300 ms, and a time-out later is 1300 ms.
+    // Four segments per round trip; the window was last full at 300 ms, and a timeout later is 1300 ms.
     let end = trickle(&mut t, 500, 9, 4, &mut acknowledged);
     assert_eq!((end, t.window()), (1400, (before + 4.0) / 2.0));
     let _ = trickle(&mut t, end, 10, 4, &mut acknowledged);
@@ -236,7 +236,7 @@ fn every_window_decays() {
                 let _ = t.ack(acknowledged);
             }
         }
-        // The rest is sent, and then nothing for more than a time-out.
+        // The rest is sent, and then nothing for more than a timeout.
         let mut at = 1900;
         let mut sent_at = at;
         while acknowledged < 1000 {

@@ -37,7 +37,7 @@ struct Step<I> {
     inputs: Vec<I>,
     /// Maximum number of outputs taken; `None` for all.
     budget: Option<u32>,
-    /// Time of a spurious poll, as a share of the time to the announced time-out.
+    /// Time of a spurious poll, as a share of the time to the announced timeout.
     spurious: f64,
 }
 
@@ -65,7 +65,7 @@ where
 
     fn step(&mut self, step: &Step<E::Input>) {
         let until = self.now + step.gap;
-        // Time-outs due in the meantime, bounded as for a late driver.
+        // Timeouts due in the meantime, bounded as for a late driver.
         for _ in 0..50 {
             if self.due > until {
                 break;
@@ -94,12 +94,12 @@ where
         self.now = at;
         let answer = self.engine.poll(at);
         let again = matches!(answer, Output::Timeout { at, .. } if at == self.due);
-        assert!(again, "a poll too early gave {answer:?} instead of the time-out at {}", self.due);
+        assert!(again, "a poll too early gave {answer:?} instead of the timeout at {}", self.due);
     }
 
     fn drain(&mut self, budget: Option<u32>) {
         let mut outputs = 0;
-        // An input invalidates the announced time-out; nothing is due until the next poll.
+        // An input invalidates the announced timeout; nothing is due until the next poll.
         self.due = Time::MAX;
         loop {
             let answer: Answer<E> = self.engine.poll(self.now);
@@ -110,7 +110,7 @@ where
                 Output::Transmit(_) if budget.is_some_and(|budget| outputs >= budget) => return,
                 Output::Transmit(_) | Output::Event(_) => {}
                 Output::Timeout { at, .. } => {
-                    assert!(at > self.now, "a time-out that is due already");
+                    assert!(at > self.now, "a timeout that is due already");
                     self.due = at;
                     // A drained engine repeats its last output.
                     assert!(
@@ -669,7 +669,7 @@ proptest! {
     }
 }
 
-/// A sender without any acknowledgement has a hundred time-outs with exponential back-off, then at the ceiling: silence
+/// A sender without any acknowledgement has a hundred timeouts with exponential back-off, then at the ceiling: silence
 /// cannot make an engine spin.
 #[test]
 fn timeouts_back_off_without_acknowledgements() {

@@ -1,4 +1,4 @@
-//! Spurious and genuine time-outs as packet traces, in the notation of `sender.rs`. Expected values are computed by
+//! Spurious and genuine timeouts as packet traces, in the notation of `sender.rs`. Expected values are computed by
 //! hand from RFC 5682, section 3.1, with round trips of 100 ms.
 
 use crate::packet_trace::Trace;
@@ -33,7 +33,7 @@ fn new_reno(initial_window: f64) -> ControllerConfig {
     })
 }
 
-/// Returns a trace after a time-out: of ten segments the first was acknowledged at 100 ms, and the timer expired at
+/// Returns a trace after a timeout: of ten segments the first was acknowledged at 100 ms, and the timer expired at
 /// 1100 ms. 1 is retransmitted, and 2 to 10 are outstanding.
 fn timed_out(config: SenderConfig) -> Trace {
     let mut t = Trace::new(config, &new_reno(10.0));
@@ -47,7 +47,7 @@ fn timed_out(config: SenderConfig) -> Trace {
 }
 
 /// Section 3.1, steps 2b and 3b: the whole first flight was late. Two new segments leave at the first acknowledgement;
-/// the second shows that the time-out was spurious, and only the first segment was retransmitted. Section 4, with RFC
+/// the second shows that the timeout was spurious, and only the first segment was retransmitted. Section 4, with RFC
 /// 4015: window and ssthresh are restored.
 #[test]
 fn a_delay_spike_costs_one_retransmission() {
@@ -208,7 +208,7 @@ fn without_new_data_recovery_is_conventional() {
     assert_eq!(t.ack(2), "r2 r3");
 }
 
-/// Section 3.1, step 1: a time-out during the recovery after another counts as genuine; one that recurs before any
+/// Section 3.1, step 1: a timeout during the recovery after another counts as genuine; one that recurs before any
 /// acknowledgement restarts the detection.
 #[test]
 fn a_second_timeout_is_checked_only_before_any_acknowledgement() {
@@ -241,7 +241,7 @@ fn disabled_f_rto_detects_nothing() {
     assert_eq!(t.stats().undone, 0);
 }
 
-/// A segment retransmitted by a tail probe before the time-out decides nothing (the data of step 3b was sent once).
+/// A segment retransmitted by a tail probe before the timeout decides nothing (the data of step 3b was sent once).
 #[test]
 fn an_acknowledged_tail_probe_is_inconclusive() {
     let rack = RackConfig { undo: false, tail_probe: true, max_ack_delay: Duration::ZERO };

@@ -84,7 +84,7 @@ struct World {
     listener: Listening,
     agenda: BTreeMap<(Time, u64), ScheduledEvent>,
     scheduled: u64,
-    /// Last announced time-outs of both endpoints.
+    /// Last announced timeouts of both endpoints.
     armed: [Time; 2],
     now: Time,
     stream: RandomStream,
@@ -319,7 +319,7 @@ fn a_lost_syn_costs_a_second() {
 fn data_replaces_the_third_packet() {
     let observed = run_losing(&Plan::new(HandshakeKind::Tcp), |_, step, _| step == HandshakeStep::Ack);
     assert_eq!(at(observed.delivered_at), MS(150));
-    // In QUIC no data can be decrypted before it (RFC 9001, section 5.7): it is retransmitted after a time-out of three
+    // In QUIC no data can be decrypted before it (RFC 9001, section 5.7): it is retransmitted after a timeout of three
     // round trips, the data by its own timer.
     let observed = run_losing(&Plan::new(HandshakeKind::Quic), |_, step, before| {
         step == HandshakeStep::Ack && before < 1

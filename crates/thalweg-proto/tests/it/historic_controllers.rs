@@ -49,7 +49,7 @@ fn seif_initialises_and_then_is_stable() {
     assert_eq!(seif.decision().window, 30.0);
 }
 
-/// The same: a message, a time-out and duplicates all halve the window, at once and every time, and the source is
+/// The same: a message, a timeout and duplicates all halve the window, at once and every time, and the source is
 /// stable again.
 #[test]
 fn every_signal_cuts_seif() {
@@ -302,7 +302,7 @@ fn tri_s_searches_for_the_knee() {
     // The first round has no previous one for comparison; 11 gains nothing over 10, and a decrease from 10 costs a
     // tenth.
     assert_eq!(rounds(&mut tri_s, 8), [9.0, 10.0, 11.0, 10.0, 9.0, 10.0, 11.0, 10.0]);
-    // A time-out in that mode restarts the search from one packet.
+    // A timeout in that mode restarts the search from one packet.
     tri_s.on_loss(&loss(LossKind::Timeout, 10));
     assert_eq!((tri_s.decision().window, tri_s.mode()), (1.0, TriSMode::Decrease));
     assert_eq!(rounds(&mut tri_s, 4), [2.0, 4.0, 8.0, 16.0]);

@@ -160,7 +160,7 @@ fn a_spurious_exit_resumes_slow_start() {
     assert_eq!(start.controller.ssthresh(), Some(start.window()));
 }
 
-/// RFC 9406, section 4.3: HyStart++ applies only to the first slow start. That after a time-out ends at ssthresh.
+/// RFC 9406, section 4.3: HyStart++ applies only to the first slow start. That after a timeout ends at ssthresh.
 #[test]
 fn later_slow_starts_are_not_left_early() {
     for kind in [LossKind::Timeout, LossKind::Detected, LossKind::Mark] {

@@ -144,7 +144,7 @@ fn the_window_shrinks_by_the_queueing_beyond_the_target() {
     assert_eq!(flow.window(), 2.0);
 }
 
-/// RFC 6817, section 2.4.2: half after a loss, one segment after a time-out.
+/// RFC 6817, section 2.4.2: half after a loss, one segment after a timeout.
 #[test]
 fn a_loss_halves_the_window() {
     let mut flow = Flow::steady(100.0, MS(120));
@@ -261,8 +261,8 @@ fn four_long_round_trips_indicate_a_queue() {
     }
 }
 
-/// A time-out of the two segments of a slowdown does not reduce the saved window: the window doubles per round trip
-/// back to it. A time-out of segments sent before halves it as usual.
+/// A timeout of the two segments of a slowdown does not reduce the saved window: the window doubles per round trip
+/// back to it. A timeout of segments sent before halves it as usual.
 #[test]
 fn a_timeout_in_a_slowdown_keeps_the_saved_window() {
     let config = LedbatPlusPlusConfig { initial_window: 64.0, initial_ssthresh: 64.0, ..CONFIG };

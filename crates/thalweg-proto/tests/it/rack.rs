@@ -9,7 +9,7 @@ use thalweg_proto::window::{Arrival, ControllerConfig, RackConfig, Recovery, Rtt
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 fn config(undo: bool, tail_probe: bool) -> SenderConfig {
-    // Time-outs are long, except in the tests of time-outs.
+    // Timeouts are long, except in the tests of timeouts.
     let rtt = RttConfig { floor: MS(1000), margin: Duration::ZERO, ..RttConfig::default() };
     let rack = RackConfig { undo, tail_probe, max_ack_delay: MS(25) };
     SenderConfig { segment: 1000, recovery: Recovery::Sack, rack: Some(rack), rtt, ..SenderConfig::default() }
@@ -254,7 +254,7 @@ fn the_first_flight_is_probed_after_a_handshake() {
     assert_eq!(t.poll(), "r2");
 }
 
-/// After a zero round trip there is nothing to wait for, and engines must announce time-outs in the future.
+/// After a zero round trip there is nothing to wait for, and engines must announce timeouts in the future.
 #[test]
 fn a_zero_round_trip_is_not_probed() {
     let mut t = Trace::new(config(true, true), &new_reno(3.0));
@@ -334,7 +334,7 @@ fn the_timer_marks_only_old_segments_lost() {
     assert_eq!(t.in_flight(), 1);
 }
 
-/// After a time-out the window restarts from one segment and grows (RFC 5681, section 3.1), also if a retransmission is
+/// After a timeout the window restarts from one segment and grows (RFC 5681, section 3.1), also if a retransmission is
 /// lost again: in recovery it would not grow until all of a large window is repaired.
 #[test]
 fn a_repair_lost_after_a_timeout_lets_the_window_grow() {
@@ -353,7 +353,7 @@ fn a_repair_lost_after_a_timeout_lets_the_window_grow() {
     assert_eq!(t.stats().recoveries, 0);
 }
 
-/// RFC 5682, section 1: a delay longer than the time-out makes the timer expire spuriously, and late data is
+/// RFC 5682, section 1: a delay longer than the timeout makes the timer expire spuriously, and late data is
 /// retransmitted. When the receiver has reported all of it as late, the window and ssthresh are restored, as after
 /// F-RTO's response (RFC 4015, section 3.2).
 #[test]
@@ -379,7 +379,7 @@ fn a_spurious_timeout_is_undone() {
     assert!(t.window() >= window, "{} of {window}", t.window());
 }
 
-/// RFC 5682, section 1: a genuine time-out is not undone: a single necessary retransmission proves it.
+/// RFC 5682, section 1: a genuine timeout is not undone: a single necessary retransmission proves it.
 #[test]
 fn a_timeout_with_a_loss_is_not_undone() {
     let mut t = begun(config(true, false));

@@ -227,17 +227,17 @@ fn the_timer_backs_off_until_a_new_measurement() {
     assert_eq!(t.poll(), "!timeout r2 r3");
     assert_eq!(t.timer(), 1000.0 + 1200.0);
     t.at(1100);
-    // A retransmission is acknowledged: no measurement. The time-out is still 1200 ms.
+    // A retransmission is acknowledged: no measurement. The timeout is still 1200 ms.
     assert_eq!(t.ack(4), "4 5");
     assert_eq!(t.timer(), 1100.0 + 1200.0);
-    // New segments take 100 ms: 0.75 * 50 + 0.25 * 0 = 37.5 is the new deviation, 100 + 4 * 37.5 the time-out.
+    // New segments take 100 ms: 0.75 * 50 + 0.25 * 0 = 37.5 is the new deviation, 100 + 4 * 37.5 the timeout.
     t.at(1200);
     assert_eq!(t.ack(6), "6 7");
     assert_eq!(t.timer(), 1200.0 + 250.0);
     assert_eq!((t.stats().common.timeouts, t.stats().recoveries), (2, 0));
 }
 
-/// RFC 5681, section 3.1: after a time-out ssthresh is half of the flight, the window is one segment, and a second
+/// RFC 5681, section 3.1: after a timeout ssthresh is half of the flight, the window is one segment, and a second
 /// expiry for the same segment keeps ssthresh. Slow start then repairs all missing data.
 #[test]
 fn a_timeout_starts_over_with_one_segment() {
@@ -260,7 +260,7 @@ fn a_timeout_starts_over_with_one_segment() {
     assert!((t.window() - 4.9).abs() < 0.05);
 }
 
-/// RFC 6675, section 5.1: after a time-out with selective acknowledgement only missing data is retransmitted.
+/// RFC 6675, section 5.1: after a timeout with selective acknowledgement only missing data is retransmitted.
 #[test]
 fn a_timeout_with_selective_acknowledgement_retransmits_only_missing_data() {
     let mut t = Trace::new(config(Recovery::Sack), &fixed(4.0));
@@ -303,7 +303,7 @@ fn go_back_n_retransmits_everything() {
     assert_eq!(t.stats().recoveries, 1);
 }
 
-/// Brakmo and Peterson 1995, section 3.1: at a duplicate acknowledgement a segment older than the fine-grained time-out
+/// Brakmo and Peterson 1995, section 3.1: at a duplicate acknowledgement a segment older than the fine-grained timeout
 /// is retransmitted, without two more duplicates; so is the next one, at the first two acknowledgements after a
 /// retransmission.
 #[test]
@@ -314,7 +314,7 @@ fn a_fine_timer_does_not_wait_for_duplicates() {
         let mut t = Trace::new(config, &fixed(4.0));
         assert_eq!(t.write(5), "0 1 2 3");
         t.at(100);
-        // 100 ms with a deviation of 50 ms: the fine-grained time-out is 300 ms, the timer's 1100 ms.
+        // 100 ms with a deviation of 50 ms: the fine-grained timeout is 300 ms, the timer's 1100 ms.
         assert_eq!(t.ack(1), "4");
         assert_eq!(t.timer(), 1200.0);
         // Too recent: the duplicate caused by 3 has no effect. 1 and 2 are lost.
@@ -407,7 +407,7 @@ fn a_mark_cuts_once_a_window() {
     }
 }
 
-/// RFC 9293, section 3.8.6.1: a closed window is probed with a byte after a time-out, with back-off. A probe is not a
+/// RFC 9293, section 3.8.6.1: a closed window is probed with a byte after a timeout, with back-off. A probe is not a
 /// loss. When the window opens, the byte is retransmitted at once.
 #[test]
 fn a_closed_window_is_probed() {
@@ -464,7 +464,7 @@ fn a_peer_that_answers_probes_is_not_aborted() {
     }
 }
 
-/// RFC 5681, section 4.1: after an idle time longer than a time-out the window is at most the initial one.
+/// RFC 5681, section 4.1: after an idle time longer than a timeout the window is at most the initial one.
 #[test]
 fn an_idle_sender_restarts_from_the_initial_window() {
     for (idle_restart, window) in [(true, 2.0), (false, 8.0)] {
@@ -485,7 +485,7 @@ fn an_idle_sender_restarts_from_the_initial_window() {
         assert_eq!(t.window(), 8.0);
         t.at(300);
         t.ack(14);
-        // 300 ms after the last transmission exceed the time-out of 100 + 4 * some 20 ms.
+        // 300 ms after the last transmission exceed the timeout of 100 + 4 * some 20 ms.
         t.at(600);
         assert_eq!(t.write(10), if window < 8.0 { "14 15" } else { "14 15 16 17 18 19 20 21" });
     }
@@ -579,7 +579,7 @@ fn a_stopped_timer_keeps_its_remaining_time() {
     assert_eq!(t.write(100), "0 1 2 3");
     t.at(100);
     assert_eq!(t.ack(1), "4");
-    // A sample of 100 ms: a time-out of 300 ms, at 400 ms. Nothing is due during the pause.
+    // A sample of 100 ms: a timeout of 300 ms, at 400 ms. Nothing is due during the pause.
     assert_eq!(t.timer(), 400.0);
     t.at(150);
     assert_eq!(t.feed(Input::Pause), "");

@@ -458,7 +458,7 @@ fn data(shipment: u32, segment: u16, packet: u16, length: usize) -> Pdu<Slice> {
     })
 }
 
-/// An obsolete request hides no report due with it: the engine announces no time-out in the past.
+/// An obsolete request hides no report due with it: the engine announces no timeout in the past.
 #[test]
 fn an_answered_request_hides_no_report() {
     let config = receiver_config(2, 8);

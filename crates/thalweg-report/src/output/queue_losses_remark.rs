@@ -2,7 +2,7 @@
 //!
 //! NewReno's loss rate at a mean window of W segments is 1.5 / W^2 (Mathis et al. 1997), that is 9.4 % at W = 4, the
 //! smallest window with the three duplicate acknowledgements of fast retransmit (RFC 5681, section 3.2). Below it
-//! time-outs keep the rate low: 4 to 30 flows of NewReno or CUBIC over 10 Mbit/s and 20 ms lose 9 % at most with queues
+//! timeouts keep the rate low: 4 to 30 flows of NewReno or CUBIC over 10 Mbit/s and 20 ms lose 9 % at most with queues
 //! of 5 to 40 packets, those of Copa 5 to 25 %. A sender that loses more than 10 % does not adapt, unless its window is
 //! so small that it cannot.
 
@@ -96,7 +96,7 @@ const MAX_UTILISATION_OF_BURSTS: f64 = 0.5;
 const MAX_ADAPTIVE_LOSS_SHARE: f64 = 0.1;
 /// The same for windows below [`SMALL_WINDOW`].
 const LARGE_OF_SMALL_WINDOWS: f64 = 0.25;
-/// Smallest window after a loss without a time-out, in segments (RFC 5681, section 3.1, equation 4).
+/// Smallest window after a loss without a timeout, in segments (RFC 5681, section 3.1, equation 4).
 const SMALL_WINDOW: f64 = 2.0;
 /// Minimum number of sent packets for a share.
 const MIN_PACKETS: f64 = 100.0;
@@ -151,7 +151,7 @@ mod tests {
         assert!(warnings([400, 110], 100)[0].starts_with("11.0 % of the packets"));
     }
 
-    /// RFC 5681, equation 4: a window of two segments is not reduced without a time-out.
+    /// RFC 5681, equation 4: a window of two segments is not reduced without a timeout.
     #[test]
     fn windows_that_cannot_be_reduced_may_lose_a_quarter() {
         assert!(warnings([250, 250], 49).is_empty());

@@ -41,7 +41,7 @@ fn starvation_sentence(of: &StarvedFlows, document: &Document, style: Style) -> 
         true => ", and lost nothing: others fill the queue".to_owned(),
         false => format!(
             ", with {} and {} of its packets lost",
-            format_count(of.timeouts as u64, "time-out"),
+            format_count(of.timeouts as u64, "timeout"),
             Scale::PERCENT.fixed(of.loss, 1)
         ),
     };
@@ -96,7 +96,7 @@ mod tests {
             starvation_sentences(&document, Style::PLAIN)
         };
         assert!(remarks(&[]).is_empty());
-        let expected = "`bold` (cubic) starved: it carried 9.000 kbit/s, 0.2 % of its max-min share of 3.870 Mbit/s, with 7 time-outs and \
+        let expected = "`bold` (cubic) starved: it carried 9.000 kbit/s, 0.2 % of its max-min share of 3.870 Mbit/s, with 7 timeouts and \
                         12.3 % of its packets lost.";
         assert_eq!(remarks(&[(1, 1, 9e3)]), [expected]);
         let found = remarks(&[(2, 30, 200e3), (1, 1, 0.0)]);

@@ -25,7 +25,7 @@ pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
         ("Dropped, pkt", |runs| of_links(runs, &[Metric::LinkDrops])),
         ("Lost on wires, pkt", |runs| of_links(runs, &[Metric::LinkLosses, Metric::LinkCorrupted])),
         ("Marked, pkt", |runs| of_links(runs, &[Metric::Marks])),
-        ("Time-outs", |runs| of_each(runs, |run| run.totals.or_zero(Metric::Timeouts))),
+        ("Timeouts", |runs| of_each(runs, |run| run.totals.or_zero(Metric::Timeouts))),
     ];
     let counts: Vec<_> =
         counts.into_iter().filter(|(_, value)| schemes.iter().any(|of| value(&of.runs) > 0.0)).collect();
@@ -203,7 +203,7 @@ fn queue_clause(runs: &[Run]) -> Option<String> {
     Some(format!("link {name} was busy {used} of the time; {waiting} waited on average, {max} at most"))
 }
 
-/// Returns the drops, marks and time-outs of a run, as means over runs.
+/// Returns the drops, marks and timeouts of a run, as means over runs.
 fn losses_clause(runs: &[Run]) -> Option<String> {
     if runs.is_empty() {
         return None;
@@ -221,7 +221,7 @@ fn losses_clause(runs: &[Run]) -> Option<String> {
     let timeouts = of_each(runs, |run| run.totals.or_zero(Metric::Timeouts));
     if timeouts > 0.0 {
         let plural = if timeouts == 1.0 { "" } else { "s" };
-        parts.push(format!("{} time-out{plural}", round_mean(timeouts)));
+        parts.push(format!("{} timeout{plural}", round_mean(timeouts)));
     }
     if parts.is_empty() {
         return Some("no packet was lost or marked".to_owned());

@@ -212,7 +212,7 @@ metrics! {
         .sum_over_members()
         .with_flow_value(|of| known_count(of.flow.retransmissions));
     /// Expiries of the retransmission timer.
-    Timeouts = MetricDefinition::new("timeouts", Unit::Count).with_header("Time-outs", "", PAGE).sum_over_members()
+    Timeouts = MetricDefinition::new("timeouts", Unit::Count).with_header("Timeouts", "", PAGE).sum_over_members()
         .with_flow_value(|of| known_count(of.flow.timeouts));
     /// The flow's packets dropped by queues, in either direction.
     Drops = MetricDefinition::new("drops", Unit::Packets).sum_over_members().with_flow_value(|of| known_count(of.flow.counts.drops));

@@ -25,7 +25,7 @@ pub struct StarvedFlows {
     pub goodput_bps: f64,
     /// Max-min share of that flow, in bit/s.
     pub share_bps: f64,
-    /// Its time-outs.
+    /// Its timeouts.
     pub timeouts: f64,
     /// The share of its packets that was lost.
     pub loss: f64,
@@ -186,7 +186,7 @@ fn is_starved(flow: &Flow, share: f64, is_displaced: bool) -> bool {
 const STARVED_SHARE: f64 = 0.05;
 /// Utilisation of a link from which other flows leave no room.
 const FULL_LINK_UTILISATION: f64 = 0.9;
-/// Shortest time that shows starvation, in seconds: some retransmission time-outs.
+/// Shortest time that shows starvation, in seconds: some retransmission timeouts.
 const MIN_COUNTED: f64 = 5.0;
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ table! {
     CongestionGate "congestion gate" {
         /// The interval between decisions.
         check: Duration = "check" or r#""500 ms""#;
-        /// The congestion signals that count: "all", "losses" (time-outs and third duplicate acknowledgements) or
+        /// The congestion signals that count: "all", "losses" (timeouts and third duplicate acknowledgements) or
         /// "timeouts".
         signals: SignalsName = "signals" or r#""all""#;
         /// Lets the gate stop the highest priority present too, as the published times require.

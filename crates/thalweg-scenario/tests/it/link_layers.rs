@@ -373,7 +373,7 @@ fn filters_keep_what_is_acknowledged_selectively() {
         let result = run("30 s", &link(filter), flow);
         let flow = &result.flows[0];
         assert!(result.links[1].filtered > 1000, "{}", result.links[1].filtered);
-        assert!(flow.timeouts <= 3, "{filter}: {} time-outs", flow.timeouts);
+        assert!(flow.timeouts <= 3, "{filter}: {} timeouts", flow.timeouts);
     }
 }
 

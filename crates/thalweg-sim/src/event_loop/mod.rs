@@ -241,7 +241,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Schedules a poll of an endpoint's engine at `at`.
     #[inline]
     pub(crate) fn arm(&mut self, index: EndpointIndex, at: Time) {
-        debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
+        debug_assert!(at > self.now, "a timeout that is due already: the engine would spin");
         let endpoint = self.connections.endpoint_mut(index);
         if at < endpoint.timer_at {
             endpoint.timer_at = at;

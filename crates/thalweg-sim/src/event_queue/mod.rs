@@ -31,7 +31,7 @@ struct Entry {
 /// List length at or below which it is refilled: avoids a refill for each entry.
 const REFILL_LENGTH: usize = 6;
 /// List length below which an event after the list and before the wheel goes to the list: in a small run the wheel has
-/// only time-outs.
+/// only timeouts.
 const MIN_LIST_LENGTH: usize = 32;
 /// Length above which the list is cut at the next refill: a list that reaches far ahead would attract every new entry.
 const MAX_LIST_LENGTH: usize = 48;

@@ -63,7 +63,7 @@ fn stopped_acknowledgements_cause_retransmissions() {
         (completed_flows, result.flows.iter().map(|flow| flow.retransmissions).sum::<u64>())
     };
     assert_eq!(outcome(false), (3, 0));
-    // Without round-trip samples the time-outs stay doubled, and the transfers do not end within a minute.
+    // Without round-trip samples the timeouts stay doubled, and the transfers do not end within a minute.
     let (completed_flows, repeated) = outcome(true);
     assert!(completed_flows == 0 && repeated > 30, "{completed_flows} {repeated}");
 }

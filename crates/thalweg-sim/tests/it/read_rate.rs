@@ -163,7 +163,7 @@ fn an_application_that_stops_reading_stops_its_sender_and_starts_it_again() {
         let name = transport.scheme;
         assert!(at(0.5, 1.0) > 6e6, "{name}: {}", at(0.5, 1.0));
         assert_eq!(at(1.05, 4.0), 0.0, "{name}");
-        // A sender of the window transport probes after up to a doubled time-out.
+        // A sender of the window transport probes after up to a doubled timeout.
         assert!(at(6.0, 8.0) > 7e6, "{name}: {}", at(6.0, 8.0));
         assert!(result.flows[0].unread_peak.unwrap().get() <= RECEIVE_WINDOW, "{name}");
         assert_eq!(result.flows[0].failed, None, "{name}");

@@ -115,7 +115,7 @@ fn data_refused_by_a_full_receiver_is_not_counted() {
     );
     let reading = Some(Arc::new(ReadingSpec { rate: Rate::ZERO, changes: Vec::new() }));
     let flow = GroupSpec { reading, ..group("flow", 1, scheme, WorkloadSpec::Bulk) };
-    // The window is full after 25 packets. The sender probes after a retransmission time-out without an
+    // The window is full after 25 packets. The sender probes after a retransmission timeout without an
     // acknowledgement.
     let result = run(&Spec { groups: vec![flow], duration: millis(300), ..pipe(link) });
     let flow = &result.flows[0];
@@ -123,7 +123,7 @@ fn data_refused_by_a_full_receiver_is_not_counted() {
 }
 
 /// On a path with a round trip of a second and 10 % loss, retransmissions are occasionally lost too. The
-/// acknowledgement of the second one comes later than a time-out after the last progress; the timer restarts with each
+/// acknowledgement of the second one comes later than a timeout after the last progress; the timer restarts with each
 /// retransmission of the first segment, and must not expire.
 #[test]
 fn a_lost_retransmission_causes_no_time_out() {

@@ -293,7 +293,7 @@ fn with_losses_until(lost: &[u64], end: Duration) -> RunResult {
 }
 
 /// A wait for the retransmission timer is reported as such, whatever its cause: the first flight lost (the initial
-/// time-out of a second, RFC 6298, 2.1), the last segment lost, and a retransmission lost.
+/// timeout of a second, RFC 6298, 2.1), the last segment lost, and a retransmission lost.
 #[test]
 fn waits_for_the_retransmission_timer_have_one_name() {
     for (what, lost) in [("first flight", vec![1, 2]), ("tail", vec![10]), ("repair", vec![3, 11])] {

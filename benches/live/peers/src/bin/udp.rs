@@ -24,7 +24,7 @@ fn receive(arguments: &Arguments) {
     let mut metas = [RecvMeta::default(); quinn_udp::BATCH_SIZE];
     let in_use = if arguments.offload { 4 } else { quinn_udp::BATCH_SIZE };
     let mut meter = Meter::default();
-    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
+    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     ready();
     loop {
         let mut slices: Vec<_> = buffers[..in_use].iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
@@ -35,7 +35,7 @@ fn receive(arguments: &Arguments) {
         };
         // Nothing more comes after a short silence.
         if meter.is_empty() {
-            socket.set_read_timeout(Some(Duration::from_millis(300))).expect("a time-out");
+            socket.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
         }
         meter.count(metas[..count].iter().map(|meta| meta.len).sum());
     }

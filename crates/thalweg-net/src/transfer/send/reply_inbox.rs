@@ -232,7 +232,7 @@ mod tests {
         let mut inbox = Inbox { frames, later: VecDeque::new(), failed: HashSet::new(), is_woken: false };
         let waker = InboxWaker(sender);
         let start = Instant::now();
-        // Wake-ups at intervals below the time-out do not extend the wait.
+        // Wake-ups at intervals below the timeout do not extend the wait.
         let waking = std::thread::spawn(move || {
             while start.elapsed() < 4 * REASON_TIMEOUT {
                 std::thread::sleep(REASON_TIMEOUT / 4);

@@ -444,7 +444,7 @@ pub fn wants_cookies(mut config: EndpointConfig) -> EndpointConfig {
     config
 }
 
-/// Shortens the time-outs, to keep tests of them short.
+/// Shortens the timeouts, to keep tests of them short.
 pub fn with_short_timeouts(mut config: EndpointConfig) -> EndpointConfig {
     config.session = SessionConfig {
         idle: Duration::from_secs(5),

@@ -31,7 +31,7 @@ pub(super) struct Losses {
 struct Episode {
     /// Sequence number whose cumulative acknowledgement ends the episode.
     until: u64,
-    /// Time of the last retransmission time-out in the episode, if any.
+    /// Time of the last retransmission timeout in the episode, if any.
     timeout: Option<Time>,
 }
 
@@ -113,7 +113,7 @@ impl Bbr {
         if let Some(episode) = &self.loss.episode
             && episode.timeout == Some(sample.connection.now)
         {
-            // The loss is reported after its time-out: the segment was counted as in flight.
+            // The loss is reported after its timeout: the segment was counted as in flight.
             self.cwnd = (self.cwnd - bytes as f64).max(self.smss);
         }
         if !self.cycle.is_probe_sample {

@@ -25,7 +25,7 @@
 //! | the first packet is paced | sent at once | the segment size is known only with it | none |
 //! | state is saved for undoing at the first loss of each round trip (`NoteLoss`) and on entering recovery | at the first loss of an episode | "before the loss episode"; the first loss may have ended a probe before recovery is entered | an episode of several round trips is undone as one |
 //! | `SaveCwnd` follows the change to ProbeRTT | it precedes the change | the window to save is the one before | none |
-//! | windows are restored when recovery ends, by the transport | by the cumulative acknowledgement | controllers are not notified of the end of recovery from a time-out | none |
+//! | windows are restored when recovery ends, by the transport | by the cumulative acknowledgement | controllers are not notified of the end of recovery from a timeout | none |
 //! | a sample without a rate counts as a round trip without growth (`CheckFullBWReached`) | it does not count | it carries no information on growth | samples shorter than a round trip do not end Startup |
 //! | `lost_prefix` may be negative, or more than the packet (`InflightAtLoss`) | clamped to the packet | it is a part of the packet | `inflight_longterm` is not below the amount in flight before the packet |
 //! | `MaxBwFilterLen` by a windowed filter | two values, of the current and the last cycle; a cycle without a sample evicts none | the window is two cycles long | none but for application-limited cycles |

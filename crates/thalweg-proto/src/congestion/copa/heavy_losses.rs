@@ -21,7 +21,7 @@ const MAX_REMAINING_SHARE: f64 = 0.7;
 /// since they do not reflect the current window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeavyLossDetector {
-    /// Packets sent from here on count: the last window reduction, for heavy losses or after a time-out.
+    /// Packets sent from here on count: the last window reduction, for heavy losses or after a timeout.
     counted_from: Time,
     /// Time of the last reduction for heavy losses.
     heavy_cut_at: Time,

@@ -28,7 +28,7 @@
 //! | the minimum and maximum round-trip times expire exactly | to an eighth of it | bounded memory | none observed |
 //! | the window is unbounded if a queue is always full, or drops without delaying: the minimum then equals the standing round-trip time (2.1) | if more than 0.3 of the packets of two round trips are lost, the window falls to the delivered share, at most 0.7, with a velocity of 1; at that loss rate it does not grow | the authors' code (`ReduceOnLoss`) reduces it to 0.7 then; mvfst reduces it only at persistent congestion | without it, 99.8 % of the data sent through a policer is lost; a path with a loss rate above 0.3 is not filled |
 //! | loss in slow start: unspecified (2.1) | it ends slow start | the path cannot carry twice the window | less overshoot with short buffers |
-//! | time-outs, idle times and unused windows: unspecified | two segments after a time-out, the initial window after an idle time, the used part of an unused window; slow start in each case | RFC 5681, sections 3.1 and 4.1; RFC 2861 and RFC 7661, without ssthresh, which Copa lacks | none on a path that works and is used |
+//! | timeouts, idle times and unused windows: unspecified | two segments after a timeout, the initial window after an idle time, the used part of an unused window; slow start in each case | RFC 5681, sections 3.1 and 4.1; RFC 2861 and RFC 7661, without ssthresh, which Copa lacks | none on a path that works and is used |
 //! | marks: unspecified | packets are Not-ECT | in default mode losses do not indicate congestion, so marks would not either | a queue that marks drops its packets |
 //! | one-way or round-trip delays: unspecified | round-trip delays | a queue on the return path is outside the sender's control | less throughput if the return path is congested |
 
@@ -81,7 +81,7 @@ pub struct Copa {
     velocity: f64,
     round: Round,
     losses: HeavyLossDetector,
-    /// Number of time-outs and of reductions for heavy losses.
+    /// Number of timeouts and of reductions for heavy losses.
     reduction_count: u32,
     pacing_rate: Option<Rate>,
 }

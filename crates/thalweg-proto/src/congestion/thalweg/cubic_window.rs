@@ -6,7 +6,7 @@
 //! | RFC | Ours | Reason |
 //! | --- | --- | --- |
 //! | cwnd is at least one or two segments | the window may be below one segment | with less than one packet of many flows in the network, a minimum window keeps any queue full |
-//! | after a time-out K = 0, and W_max is the window at the end of slow start (4.8) | W_max and K as after other congestion | a time-out with a small window is a loss like others |
+//! | after a timeout K = 0, and W_max is the window at the end of slow start (4.8) | W_max and K as after other congestion | a timeout with a small window is a loss like others |
 //! | alpha is 1 once W_est reaches the window before the reduction (4.3) | alpha stays the same | there is no W_est: growth rates are compared |
 
 use crate::units::{Duration, Time};
@@ -83,7 +83,7 @@ impl CubicWindow {
     /// Reduces the window, to no less than `min_window` segments.
     pub fn on_congestion(&mut self, event: &Congestion, min_window: f64) {
         if event.repeated {
-            // RFC 5681, section 3.1: a repeated time-out keeps ssthresh.
+            // RFC 5681, section 3.1: a repeated timeout keeps ssthresh.
             self.window = (self.window.min(1.0) * BETA).max(min_window);
             return;
         }
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    /// A time-out restarts slow start up to 0.7 of the data in flight, and repeated ones do not change that.
+    /// A timeout restarts slow start up to 0.7 of the data in flight, and repeated ones do not change that.
     #[test]
     fn a_time_out_restarts_slow_start() {
         let mut cubic = CubicWindow::new(100.0, 0.0, at(0));

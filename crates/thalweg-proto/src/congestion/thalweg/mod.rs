@@ -4,7 +4,7 @@
 //! path loses packets at any rate. `docs/design/thalweg-scheme.md` describes the design and its reasons.
 //!
 //! ```text
-//!   Start  -- a queue stands, losses keep the rate from growing, or a time-out -->  steady state
+//!   Start  -- a queue stands, losses keep the rate from growing, or a timeout -->  steady state
 //!
 //!   Steady state:
 //!     the window converges to the flow's target queue                               (steady_state, target)
@@ -128,7 +128,7 @@ enum Cause {
     Loss,
     /// Mark, or a router's report of a dropped packet: congestion beyond doubt.
     Report,
-    /// Retransmission time-out, `repeated` if for the same segment.
+    /// Retransmission timeout, `repeated` if for the same segment.
     Timeout {
         repeated: bool,
     },
@@ -261,7 +261,7 @@ impl Thalweg {
     }
 
     /// Returns true if the path still carries a large window: a retransmission was lost, or is late because the queue
-    /// grows faster than the time-out, and losses are evaluated by themselves. The window falls to its minimum if
+    /// grows faster than the timeout, and losses are evaluated by themselves. The window falls to its minimum if
     /// acknowledgements cease, as in RFC 9002 (section 7.6).
     fn is_served(&self, connection: &ConnectionState) -> bool {
         self.full_window() > self.first_window()
@@ -296,7 +296,7 @@ impl Thalweg {
         let event = Congestion {
             now,
             rtt: self.rtt,
-            // After a time-out all segments count as lost; RFC 5681, section 3.1, uses FlightSize.
+            // After a timeout all segments count as lost; RFC 5681, section 3.1, uses FlightSize.
             in_flight: f64::from(if is_timeout { connection.outstanding } else { connection.in_flight }),
             timeout: is_timeout,
             repeated: cause == Cause::Timeout { repeated: true },

@@ -158,10 +158,10 @@ pub struct RateConfig {
     pub poll_behind_data: bool,
     /// Keep arrivals over several POLLs until there are three.
     pub keep_records: bool,
-    /// Minimum time-out of a POLL.
+    /// Minimum timeout of a POLL.
     pub poll_floor: Duration,
-    /// Maximum time-out of a POLL, which bounds the doubling. At a loss rate of a quarter, half of the POLLs remain
-    /// unanswered; with a long time-out, a sender with only retransmissions waits for it repeatedly.
+    /// Maximum timeout of a POLL, which bounds the doubling. At a loss rate of a quarter, half of the POLLs remain
+    /// unanswered; with a long timeout, a sender with only retransmissions waits for it repeatedly.
     pub poll_ceiling: Duration,
     /// Drain interval. A source that has not observed an empty queue for this long sends at half its rate for two
     /// periods. All sources then observe the empty queue and restart their intervals. A source that started on a
@@ -299,7 +299,7 @@ impl RateControl {
         self.control.on_poll_timeout();
     }
 
-    /// Returns the time-out of a POLL; `otherwise` before the first round-trip sample.
+    /// Returns the timeout of a POLL; `otherwise` before the first round-trip sample.
     pub fn poll_timeout(&self, otherwise: Duration) -> Duration {
         self.control.poll_timeout().unwrap_or(otherwise)
     }

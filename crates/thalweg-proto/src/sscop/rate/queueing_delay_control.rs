@@ -65,13 +65,13 @@ impl Control {
         self.rate * self.config.pdu_bits() / f64::from(self.config.unit.bits())
     }
 
-    /// Returns the time-out of a POLL: the smoothed round-trip time plus four deviations, doubled after each POLL
+    /// Returns the timeout of a POLL: the smoothed round-trip time plus four deviations, doubled after each POLL
     /// without an answer. `None` before the first answer.
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.is_measured.then(|| self.rtt.timeout())
     }
 
-    /// Handles a POLL time-out.
+    /// Handles a POLL timeout.
     pub fn on_poll_timeout(&mut self) {
         self.rtt.back_off(&self.rtt_config);
     }

@@ -179,7 +179,7 @@ fn exchange(config: &Config, loss: f64, start: u32, messages: u32, seed: u64) ->
     pair
 }
 
-/// Returns a configuration whose time-outs tolerate the loss of most PDUs.
+/// Returns a configuration whose timeouts tolerate the loss of most PDUs.
 fn loss_tolerant_config() -> Config {
     let mut config = Config { window: 40, ..Config::default() };
     config.timers.no_response = Duration::from_secs(600);
@@ -254,7 +254,7 @@ fn a_dead_channel_ends_the_connection_on_both_sides() {
     pair.write(0, message(1));
     pair.run(Duration::from_secs(1));
     pair.silent = true;
-    // The idle phase may last 15 s before a POLL, and the time-out is 7 s.
+    // The idle phase may last 15 s before a POLL, and the timeout is 7 s.
     pair.run(Duration::from_secs(23));
     assert!(pair.ends.iter().all(|end| end.state() == State::Idle));
     assert_eq!(pair.errors, [(0, ErrorCode::NoResponse), (1, ErrorCode::NoResponse)]);

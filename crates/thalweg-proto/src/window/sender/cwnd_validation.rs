@@ -173,7 +173,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// Handles the transmission of new data after an idle period longer than the retransmission time-out.
+    /// Handles the transmission of new data after an idle period longer than the retransmission timeout.
     #[cold]
     #[inline(never)]
     pub(super) fn end_idleness(&mut self, now: Time) {
@@ -182,7 +182,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let restarts = self.config.idle_restart;
         match self.rule() {
             Some(Rule::Decay(decay)) => {
-                // RFC 2861, section 3: half of the window per elapsed time-out.
+                // RFC 2861, section 3: half of the window per elapsed timeout.
                 *decay = Decay { last_full: now, max_flight: 0 };
                 let halvings = (idle.as_picos() / timeout.as_picos().max(1)).min(64);
                 self.shrink_to(window / (1u128 << halvings) as f64, &connection);
@@ -208,7 +208,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 let used = f64::from(decay.max_flight);
                 *decay = Decay { last_full: now, max_flight: 0 };
                 let connection = self.connection(now);
-                // RFC 2861, section 3: half-way to W_used, once per retransmission time-out.
+                // RFC 2861, section 3: half-way to W_used, once per retransmission timeout.
                 self.shrink_to(f64::midpoint(window, used), &connection);
             }
         }

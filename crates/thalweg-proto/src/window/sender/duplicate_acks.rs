@@ -1,6 +1,6 @@
 //! Counts of duplicate acknowledgements, and what they allow.
 
-/// Number of acknowledgements of new data after a retransmission at which the fine-grained time-out is checked (Brakmo and
+/// Number of acknowledgements of new data after a retransmission at which the fine-grained timeout is checked (Brakmo and
 /// Peterson 1995, section 3.1).
 const FINE_GRAINED_CHECKS: u8 = 2;
 
@@ -14,7 +14,7 @@ pub(super) struct Dupacks {
     /// them (the window inflation of RFC 5681, as a reduction of the pipe estimate). With fast retransmit alone the
     /// credit allows retransmissions, not new segments.
     credit: u32,
-    /// Further acknowledgements of new data at which the fine-grained time-out is checked.
+    /// Further acknowledgements of new data at which the fine-grained timeout is checked.
     fine_grained_checks: u8,
 }
 
@@ -36,7 +36,7 @@ impl Dupacks {
         if self.sent_by_limited < self.count { self.sent_by_limited } else { self.count }
     }
 
-    /// Returns true if acknowledgements of new data check the fine-grained time-out.
+    /// Returns true if acknowledgements of new data check the fine-grained timeout.
     #[inline(always)]
     pub const fn is_fine_grained_check_active(&self) -> bool {
         self.fine_grained_checks > 0
@@ -74,7 +74,7 @@ impl Dupacks {
         self.sent_by_limited += (self.count > 0) as u32;
     }
 
-    /// Starts the checks of the fine-grained time-out at the next acknowledgements of new data, after a retransmission.
+    /// Starts the checks of the fine-grained timeout at the next acknowledgements of new data, after a retransmission.
     #[inline(always)]
     pub const fn note_retransmission(&mut self) {
         self.fine_grained_checks = FINE_GRAINED_CHECKS;

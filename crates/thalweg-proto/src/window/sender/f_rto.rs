@@ -1,9 +1,9 @@
-//! Forward RTO-recovery (F-RTO, RFC 5682, section 3.1, with selective acknowledgements). After a time-out the sender
+//! Forward RTO-recovery (F-RTO, RFC 5682, section 3.1, with selective acknowledgements). After a timeout the sender
 //! retransmits only the first lost segment and then sends two new segments. The next acknowledgements show whether the
-//! time-out was spurious.
+//! timeout was spurious.
 //!
 //! ```text
-//!   time-out: first segment retransmitted ---+
+//!   timeout: first segment retransmitted ---+
 //!                                            | new data acknowledged, but not all of it
 //!                                            v
 //!                                two new segments sent
@@ -20,8 +20,8 @@
 //! | --- | --- | --- | --- |
 //! | discards previous selective acknowledgements (section 3.1, step 1) | keeps them, unless the receiver reneged | RFC 6675, section 5.1 | fewer retransmissions |
 //! | sets the window to 2 or 3 segments after a genuine loss (steps 2a and 3a) | keeps the window that slow start reached from one segment | the controller limits the growth, and pacing controllers pace | larger where one acknowledgement covers many segments |
-//! | takes any duplicate without new information for a loss (step 3a) | ignores the duplicate for the spurious retransmission of the first segment, if the receiver [reports it](crate::window::Arrival) | it indicates a spurious time-out | fewer wrong decisions |
-//! | requires that data acknowledged in step 3b was not acknowledged before | requires also that it was not retransmitted before the time-out | a tail probe may have repaired it | none without a probe |
+//! | takes any duplicate without new information for a loss (step 3a) | ignores the duplicate for the spurious retransmission of the first segment, if the receiver [reports it](crate::window::Arrival) | it indicates a spurious timeout | fewer wrong decisions |
+//! | requires that data acknowledged in step 3b was not acknowledged before | requires also that it was not retransmitted before the timeout | a tail probe may have repaired it | none without a probe |
 //! | leaves the response open (section 4 names RFC 4015) | restores the controller, as for other [undone reductions](super::spurious_reduction_undo) | one response | a burst of at most the reduction |
 
 use super::{AckOutcome, Phase, Sender};
@@ -35,18 +35,18 @@ use core::hash::Hasher;
 /// New segments sent before further retransmissions (section 3.1, step 2b).
 const NEW_SEGMENTS: u8 = 2;
 
-/// Detection state of spurious time-outs.
+/// Detection state of spurious timeouts.
 #[derive(Clone, Debug)]
 pub(super) struct FRto<C> {
     pending: Option<PendingTimeout<C>>,
-    /// Number of spurious time-outs.
+    /// Number of spurious timeouts.
     count: u32,
 }
 
-/// A time-out whose cause is not yet known.
+/// A timeout whose cause is not yet known.
 #[derive(Clone, Debug)]
 struct PendingTimeout<C> {
-    /// Copy of the controller before the time-out.
+    /// Copy of the controller before the timeout.
     controller_before: C,
     step: Step,
 }
@@ -79,12 +79,12 @@ impl<C> FRto<C> {
         Self { pending: None, count: 0 }
     }
 
-    /// Returns the number of spurious time-outs.
+    /// Returns the number of spurious timeouts.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Declares the time-out genuine.
+    /// Declares the timeout genuine.
     pub fn give_up(&mut self) {
         self.pending = None;
     }
@@ -127,7 +127,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.extensions.as_deref_mut()?.f_rto.as_mut()
     }
 
-    /// Starts detection before the controller learns of the time-out. If the receiver has `reneged`, everything is sent
+    /// Starts detection before the controller learns of the timeout. If the receiver has `reneged`, everything is sent
     /// again.
     pub(super) fn begin_f_rto(&mut self, reneged: bool) {
         let is_open = self.is_open() && !reneged;
@@ -161,7 +161,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         None
     }
 
-    /// Evaluates an acknowledgement for a time-out whose cause is not yet known.
+    /// Evaluates an acknowledgement for a timeout whose cause is not yet known.
     #[inline(never)]
     pub(super) fn resolve_timeout(
         &mut self,
@@ -176,7 +176,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(pending) = &mut f_rto.pending else { return };
         let Phase::Loss { recovery_point } = phase else { return f_rto.give_up() };
         match pending.step {
-            // Step 2a: all data sent before the time-out is acknowledged, and no original is left to decide.
+            // Step 2a: all data sent before the timeout is acknowledged, and no original is left to decide.
             _ if unacknowledged >= recovery_point => f_rto.give_up(),
             // Step 2b: part of the data is acknowledged. Two new segments make the receiver answer again.
             Step::Waiting if advanced => {
@@ -200,7 +200,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// Undoes a spurious time-out: segments declared lost count as late, and the controller is restored.
+    /// Undoes a spurious timeout: segments declared lost count as late, and the controller is restored.
     fn undo_timeout(&mut self, now: Time) {
         self.disable_undo();
         self.forget_cut();

@@ -53,7 +53,7 @@ use std::sync::Arc;
 /// The timer that expires next, or its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderReason {
-    /// Retransmission timer: no acknowledgement for the retransmission time-out, or the peer's window has been closed
+    /// Retransmission timer: no acknowledgement for the retransmission timeout, or the peer's window has been closed
     /// that long.
     Retransmission,
     /// Pacing: departure time of the next segment.
@@ -69,7 +69,7 @@ pub enum SenderReason {
 pub struct WindowStats {
     /// Statistics common to all senders; the window is the congestion window.
     pub common: SenderStats,
-    /// Retransmission time-out, with its back-off.
+    /// Retransmission timeout, with its back-off.
     pub timeout: Duration,
     /// Recovery episodes started by duplicate or selective acknowledgements.
     pub recoveries: u64,
@@ -88,7 +88,7 @@ enum Phase {
     Open,
     /// Fast recovery, until everything below `recovery_point` is acknowledged.
     Recovery { recovery_point: u64 },
-    /// Retransmission after a time-out (after any loss with go-back-n), until everything below `recovery_point` is acknowledged.
+    /// Retransmission after a timeout (after any loss with go-back-n), until everything below `recovery_point` is acknowledged.
     Loss { recovery_point: u64 },
 }
 
@@ -495,7 +495,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let is_first = record.start <= self.peer.unacknowledged() && self.config.rack.is_some();
         if self.exemption.take_retransmission() || named || is_first {
             // RFC 6675, section 6: without this restart the timer, started by the last acknowledgement of new data,
-            // expires on a long path before the retransmission can be answered. After router feedback a time-out of the
+            // expires on a long path before the retransmission can be answered. After router feedback a timeout of the
             // first transmission would signal the same drop twice. With time-based loss detection the first segment may
             // be retransmitted more than once.
             self.timer.set(now + self.rtt.timeout());

@@ -8,8 +8,8 @@ use crate::window::RttEstimator;
 
 impl<P: Payload, C: Controller> Sender<P, C> {
     /// Switches to a new path at `now`, with `controller` in its initial state, and resets the round-trip times.
-    /// Segments sent before affect neither. Lost ones are repaired as usual, the first after the initial time-out at
-    /// the latest, as the old time-out may have been backed off far beyond it.
+    /// Segments sent before affect neither. Lost ones are repaired as usual, the first after the initial timeout at
+    /// the latest, as the old timeout may have been backed off far beyond it.
     pub fn on_path_change(&mut self, now: Time, controller: C) {
         self.controller = controller;
         self.rtt = RttEstimator::new(&self.config.rtt);

@@ -13,7 +13,7 @@
 //! | attributes an acknowledgement to the original transmission or a retransmission by the timestamp option, or guesses by the round trip (section 6.2, step 2) | uses the receiver's report ([`Arrival`](crate::window::Arrival)); guesses by the round trip where that was lost, and after more than one retransmission | there are no timestamps | fewer wrong guesses |
 //! | orders transmissions of the same time by their start (section 6.2, step 2) | a retransmission passed only by new data of that time gets another reordering window | several acknowledgements are handled at once: a retransmission leaves after new data released by the first of them | a retransmission lost in such a burst is detected by later transmissions, or that much later |
 //! | any DSACK widens the reordering window (section 6.2, step 4) | only an unnecessary retransmission, or one whose original transmission arrived late | copies made by the network do not indicate reordering | none on paths that do not duplicate |
-//! | detects a lost retransmission as any loss; does not specify the window | reduces the window again, except after a time-out, which has made the window one segment | RFC 5681, section 4.3 | as that requires |
+//! | detects a lost retransmission as any loss; does not specify the window | reduces the window again, except after a timeout, which has made the window one segment | RFC 5681, section 4.3 | as that requires |
 
 use super::super::scoreboard::Scoreboard;
 use super::super::segment_record::{Record, SegmentState};
@@ -274,7 +274,7 @@ impl Rack {
         mut lost: impl FnMut(&Record<I>),
     ) {
         self.loss_deadline = Time::MAX;
-        // Section 6.3: the first segment is lost at any age. Otherwise a time-out could retransmit nothing.
+        // Section 6.3: the first segment is lost at any age. Otherwise a timeout could retransmit nothing.
         if let Some(first) = scoreboard.first().filter(|first| first.state == SegmentState::InFlight) {
             let start = first.start;
             lost(&first);
@@ -295,7 +295,7 @@ impl Rack {
         }
     }
 
-    /// Resets the newest delivered transmission after a spurious time-out: the arrival attributed to a
+    /// Resets the newest delivered transmission after a spurious timeout: the arrival attributed to a
     /// retransmission was that of the original.
     pub fn on_spurious_timeout<P: Payload, I: Copy + Default>(&mut self, scoreboard: &Scoreboard<P, I>) {
         (self.newest_delivered, self.rtt) = (Transmission::NONE, Duration::ZERO);

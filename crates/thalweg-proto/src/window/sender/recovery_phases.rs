@@ -103,7 +103,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// Returns true if the oldest segment is older than the fine-grained time-out, where that is checked.
+    /// Returns true if the oldest segment is older than the fine-grained timeout, where that is checked.
     fn is_overdue(&self, now: Time) -> bool {
         let first = self
             .scoreboard
@@ -190,7 +190,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.timer.stop();
             return;
         }
-        // RFC 6298, section 5.6: with the time-out after the back-off.
+        // RFC 6298, section 5.6: with the timeout after the back-off.
         self.timer.set(now + self.rtt.timeout());
         if is_window_probe {
             if self.scoreboard.mark_first_in_flight_lost().is_some() {
@@ -210,7 +210,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let reneged = state == SegmentState::Sacked;
         self.begin_f_rto(reneged);
         let marked_by_age = !reneged && self.mark_lost_on_timeout(now);
-        // RFC 5681, section 3.1: ssthresh stays at a repeated time-out of the same segment.
+        // RFC 5681, section 3.1: ssthresh stays at a repeated timeout of the same segment.
         let repeated = retransmissions > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample =
             LossSample { connection: self.connection(now), kind: LossKind::Timeout, sent_at, repeated };

@@ -23,7 +23,7 @@ impl Counters {
         self.retransmissions
     }
 
-    /// Returns the number of time-outs.
+    /// Returns the number of timeouts.
     pub const fn timeouts(&self) -> u64 {
         self.timeouts as u64
     }
@@ -50,7 +50,7 @@ impl Counters {
         self.retransmissions += segments;
     }
 
-    /// Counts a time-out.
+    /// Counts a timeout.
     pub const fn add_timeout(&mut self) {
         self.timeouts = self.timeouts.saturating_add(1);
     }

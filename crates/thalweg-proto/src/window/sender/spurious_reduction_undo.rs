@@ -12,8 +12,8 @@
 //! | RFC 3522 decides by the first acknowledgement after a retransmission, which timestamps attribute to the original transmission or to the retransmission | decides by a report for each segment | several segments may be declared lost at once, only some of them correctly | no undo of an episode with one true loss, nor of one with a segment that arrived after its retransmission |
 //! | RFC 3708, section 2, waits for DSACKs of all retransmissions | waits for DSACKs or late original transmissions, whichever come first | the receiver reports both | undo up to a round trip earlier |
 //! | RFC 4015, section 3.2: the window becomes slightly more than the flight, and slow start restores the old one | restores the old window at once (RFC 9438, section 4.9) | most of the flight before the reduction is still outstanding | a burst of at most the reduction |
-//! | [F-RTO](super::f_rto) (RFC 5682) detects a spurious time-out | without F-RTO, the receiver reports the kind of each arrival; late segments are meanwhile retransmitted as slow start allows | one response to losses found by any signal | a spurious time-out is undone as reliably, up to a round trip later, at the cost of up to a window of retransmissions |
-//! | RFC 4015, section 3.3 raises the retransmission time-out after a spurious one | measures round trips as before, with an added margin | the time-out is at least 200 ms above the round trip | more than one spurious time-out where delays jump by seconds |
+//! | [F-RTO](super::f_rto) (RFC 5682) detects a spurious timeout | without F-RTO, the receiver reports the kind of each arrival; late segments are meanwhile retransmitted as slow start allows | one response to losses found by any signal | a spurious timeout is undone as reliably, up to a round trip later, at the cost of up to a window of retransmissions |
+//! | RFC 4015, section 3.3 raises the retransmission timeout after a spurious one | measures round trips as before, with an added margin | the timeout is at least 200 ms above the round trip | more than one spurious timeout where delays jump by seconds |
 
 use crate::state_digest::{Digest, hash_all};
 use crate::units::Time;

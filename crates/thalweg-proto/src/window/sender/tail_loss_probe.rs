@@ -9,7 +9,7 @@
 //! | RFC 8985 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | guesses whether a probe repaired a loss by a DSACK that precedes any newer acknowledgement (section 7.4.2) | uses the receiver's report ([`Arrival`](crate::window::Arrival)), and guesses where that was lost | it knows | fewer wrong guesses |
-//! | waits 1 s before the first round-trip measurement (section 7.2) | sends no probe then, as section 7.3 forbids it | the initial retransmission time-out is 1 s as well | none |
+//! | waits 1 s before the first round-trip measurement (section 7.2) | sends no probe then, as section 7.3 forbids it | the initial retransmission timeout is 1 s as well | none |
 //! | new transmissions, and acknowledgements with new information, postpone a probe (section 7.2) | every acknowledgement postpones it | a window update shows that the peer is alive, too | later probes where windows are updated |
 //! | the acknowledgement of a single segment may be delayed by 200 ms (section 7.2) | by the receiver's configured delay | both endpoints have one configuration | earlier probes |
 

@@ -356,7 +356,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         };
         match self.phase {
             Phase::Open => self.begin_recovery(now, sent_at),
-            // RFC 5681, section 4.3: the loss of a retransmission is a second sign of congestion. After a time-out the
+            // RFC 5681, section 4.3: the loss of a retransmission is a second sign of congestion. After a timeout the
             // window has restarted from one segment, and grows during recovery.
             Phase::Recovery { .. }
                 if self.config.cut_for_lost_repairs && again.is_some_and(|at| at >= self.cut_at()) =>

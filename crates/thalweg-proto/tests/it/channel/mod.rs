@@ -197,7 +197,7 @@ where
                 Output::Event(Event::Failed(why)) => panic!("gave up: {why:?}"),
                 Output::Event(_) => {}
                 Output::Timeout { at, .. } => {
-                    assert!(at > self.now, "a time-out that is due already");
+                    assert!(at > self.now, "a timeout that is due already");
                     self.timeouts[end] = at;
                     return;
                 }
@@ -206,7 +206,7 @@ where
         }
     }
 
-    /// Returns the next output of an endpoint, without the cause of a time-out.
+    /// Returns the next output of an endpoint, without the cause of a timeout.
     fn poll_end(&mut self, end: usize) -> Output<T, Event<Slice>, ()> {
         fn plain<T, E, R>(output: Output<T, E, R>) -> Output<T, E, ()> {
             match output {

@@ -1,4 +1,4 @@
-//! Response of a source to a drop with two possible signals: from a router, and by a time-out or duplicates.
+//! Response of a source to a drop with two possible signals: from a router, and by a timeout or duplicates.
 
 use super::{config, fixed, new_reno};
 use crate::packet_trace::Trace;
@@ -55,7 +55,7 @@ fn a_warning_only_cuts() {
 }
 
 /// The same: a message with a number reduces the window, and the packet is retransmitted when the window allows. Its
-/// duplicates and its time-out have no further effect: one drop, one reduction.
+/// duplicates and its timeout have no further effect: one drop, one reduction.
 #[test]
 fn a_reported_packet_is_retransmitted_when_the_window_allows() {
     let mut t = trace(8.0);
@@ -77,7 +77,7 @@ fn a_reported_packet_is_retransmitted_when_the_window_allows() {
     assert_eq!((t.window(), t.stats().common.retransmissions), (4.0, 1));
 }
 
-/// The same: the time-out of the first transmission is disabled. The loss of the second is another event, without a
+/// The same: the timeout of the first transmission is disabled. The loss of the second is another event, without a
 /// report.
 #[test]
 fn the_time_out_of_a_reported_packet_counts_from_its_second_transmission() {
@@ -141,7 +141,7 @@ fn each_drop_cuts_once() {
     assert_eq!((t.window(), t.stats().common.retransmissions), (4.0, 2));
 }
 
-/// The same: after a time-out everything is retransmitted from the oldest on. Messages about packets that it marked as
+/// The same: after a timeout everything is retransmitted from the oldest on. Messages about packets that it marked as
 /// lost have no effect, whether they were retransmitted or still wait.
 #[test]
 fn a_message_after_a_time_out_is_ignored() {

@@ -84,7 +84,7 @@ fn drain(end: &mut Sscop<Slice>, now: Time) {
         match end.poll(now) {
             Output::Transmit(_) | Output::Event(_) => {}
             Output::Timeout { at, .. } => {
-                assert!(at > now, "a time-out that is due already");
+                assert!(at > now, "a timeout that is due already");
                 return;
             }
             Output::Idle => return,

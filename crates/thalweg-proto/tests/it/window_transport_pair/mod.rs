@@ -16,7 +16,7 @@ use thalweg_proto::{Engine, Output};
 
 /// Start of the final phase: the channel is perfect, and no engine is paused.
 const CALM_FROM: Time = Time::from_picos(20_000_000_000_000);
-/// Deadline for the delivery of all data: the longest time-out is 4 s, and a window of one byte needs many round trips.
+/// Deadline for the delivery of all data: the longest timeout is 4 s, and a window of one byte needs many round trips.
 const DEADLINE: Time = Time::from_picos(4_000_000_000_000_000);
 /// Maximum number of outputs at one moment; more indicate a loop.
 const MAX_OUTPUTS: u32 = 5_000;
@@ -368,7 +368,7 @@ impl<'a, P: Data> Pair<'a, P> {
                 Output::Event(Event::Delivered(_) | Event::Failed(_)) => panic!("not a sender's event"),
                 Output::Event(_) => {}
                 Output::Timeout { at, .. } => {
-                    assert!(at > self.now, "a time-out that is due already");
+                    assert!(at > self.now, "a timeout that is due already");
                     self.timeouts[0] = at;
                     return;
                 }
@@ -403,7 +403,7 @@ impl<'a, P: Data> Pair<'a, P> {
                 }
                 Output::Event(event) => panic!("not a receiver's event: {event:?}"),
                 Output::Timeout { at, .. } => {
-                    assert!(at > self.now, "a time-out that is due already");
+                    assert!(at > self.now, "a timeout that is due already");
                     self.timeouts[1] = at;
                     return;
                 }

@@ -48,7 +48,7 @@ fn handling_spurious_rto_recovery() {
         path.reach(BbrState::ProbeUp);
         path.pass(path.setup.rtt / 2);
         let before = path.bbr();
-        // All packets are held for longer than the time-out, and then arrive in order.
+        // All packets are held for longer than the timeout, and then arrive in order.
         let hold = path.setup.rtt * 3 + Duration::from_millis(600);
         path.held_until = path.now + hold;
         let undone = path.undone();

@@ -242,7 +242,7 @@ impl Network {
         before
     }
 
-    /// Reports a time-out after `gap` without acknowledgements.
+    /// Reports a timeout after `gap` without acknowledgements.
     fn time_out(&mut self, gap: Duration) {
         self.link.now += gap;
         let (connection, sent_at) = (self.flows[0].connection(self.link.now), self.link.now - RTT);
@@ -458,7 +458,7 @@ fn path_losses_do_not_end_slow_start() {
     assert!(network.window() > 0.9 * product, "{} of {product}", network.window());
 }
 
-/// "Time-outs": the window falls to one segment if acknowledgements have ceased, and CUBIC's slow start follows. While
+/// "Timeouts": the window falls to one segment if acknowledgements have ceased, and CUBIC's slow start follows. While
 /// acknowledgements arrive a large window stays, as a late repair does not reflect the path; slow start ends.
 #[test]
 fn a_time_out_without_acknowledgements_starts_anew() {
