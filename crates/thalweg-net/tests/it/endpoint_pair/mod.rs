@@ -197,7 +197,7 @@ impl End {
                     self.unread += u64::from(data.len());
                 }
                 EndpointEvent::Session(SessionEvent::PeerStreamEnded { stopped: false }) => {
-                    self.has_ended = true
+                    self.has_ended = true;
                 }
                 EndpointEvent::Session(SessionEvent::OwnStreamAcknowledged) => self.finished = true,
                 EndpointEvent::Session(SessionEvent::Closed(why)) => self.closed = Some(why.clone()),
