@@ -204,7 +204,7 @@ metrics! {
     Ssthresh = MetricDefinition::new("ssthresh_segments", Unit::Dimensionless).with_header("ssthresh", "", PAGE).with_omission_when_zero()
         .with_flow_value(|of| of.flow.ssthresh);
 
-    /// Data packets sent, retransmissions included. It includes transfers in progress, as do `retransmissions` and `timeouts`.
+    /// Data packets sent, retransmissions included. The count includes transfers in progress, as do `retransmissions` and `timeouts`.
     Sent = MetricDefinition::new("sent_packets", Unit::Packets).with_header("Sent", "", PAGE).sum_over_members()
         .with_flow_value(|of| known_count(of.flow.sent_packets));
     /// Retransmitted data packets.
@@ -335,8 +335,8 @@ metrics! {
     /// Share of time during which a gate at the source node had stopped the flow.
     HeldByGate = MetricDefinition::new("paused", Unit::Fraction).with_parent_object("limits")
         .with_flow_value(|of| limited_time_share(of.flow, Limit::Paused));
-    /// Share of time spent waiting for the retransmission timer. For window schemes and `adaptive-ack`, when it expires: from
-    /// the last packet sent or received to the next acknowledgement. For `sscop`: while a connection opens or closes.
+    /// Share of time spent waiting for the retransmission timer: if it expires, from the last packet sent or received to the
+    /// next acknowledgement (window schemes, `adaptive-ack`); while a connection opens or closes (`sscop`).
     HeldByTimer = MetricDefinition::new("retransmission_timer", Unit::Fraction).with_parent_object("limits")
         .with_flow_value(|of| limited_time_share(of.flow, Limit::RetransmissionTimer));
 
