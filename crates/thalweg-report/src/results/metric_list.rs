@@ -336,7 +336,7 @@ metrics! {
     HeldByGate = MetricDefinition::new("paused", Unit::Fraction).with_parent_object("limits")
         .with_flow_value(|of| limited_time_share(of.flow, Limit::Paused));
     /// Share of time spent waiting for the retransmission timer: if it expires, from the last packet sent or received to the
-    /// next acknowledgement (window schemes, `adaptive-ack`); while a connection opens or closes (`sscop`).
+    /// next acknowledgement (window schemes, `adaptive-ack`); while BGN, END, RS or ER is repeated (`sscop`).
     HeldByTimer = MetricDefinition::new("retransmission_timer", Unit::Fraction).with_parent_object("limits")
         .with_flow_value(|of| limited_time_share(of.flow, Limit::RetransmissionTimer));
 
