@@ -10,7 +10,7 @@
     parallel_speedup.py --same FILE ...      these scenarios
     parallel_speedup.py --same --records ... the same of runs that record packets: verified, with a capture and a log, which are compared too
 
-A row shows the minimum wall time of a number of threads, the speed-up over one thread, the CPU time, and packet-hops a second of wall
+A row shows the minimum wall time of a number of threads, the speed-up over one thread, the CPU time, and hops a second of wall
 time; beside them what `thalweg validate` expects on 4 and 16 threads. "Apart" is what this machine has to give: how many times the work
 of one run as many runs at once do, on one thread each, that know nothing of each other. Processors that share caches, memory or the
 halves of a core have less than their number. The results of all numbers of threads are compared: one byte of difference ends the

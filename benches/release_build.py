@@ -6,7 +6,7 @@
     release_build.py --thalweg A --beside B   other executables
 
 The rows are the size of the file, the resident size of a small run (at most, and at its end the anonymous memory and
-the pages of files), `thalweg --version`, `--json` of 100,000 flows, and packet-hops per CPU second. CPU time is user and
+the pages of files), `thalweg --version`, `--json` of 100,000 flows, and hops per CPU second. CPU time is user and
 system time. The least of the repetitions counts, and of ratios the median, each of two successive runs, so that other work on
 the machine matters little. Only the standard library is used.
 """

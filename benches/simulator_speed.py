@@ -26,7 +26,7 @@ from keyboard_interrupt import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A dumbbell: flows, rate, queue, duration; then the least M packet-hops a CPU second that is asked for.
+# A dumbbell: flows, rate, queue, duration; then the least M hops a CPU second that is asked for.
 RUNS = {
     "A10": (10, "100 Mbit/s", "625 pkt", "60 s", 20),
     "A100": (100, "100 Mbit/s", "625 pkt", "60 s", 20),
@@ -63,7 +63,7 @@ def measured_commands(folder):
 
 
 def measure_command(command):
-    """Runs a command: packet-hops, where it tells them, CPU seconds and wall seconds."""
+    """Runs a command: hops, where it tells them, CPU seconds and wall seconds."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         begin = time.perf_counter()
         process = subprocess.Popen(command, stdout=out, stderr=err)

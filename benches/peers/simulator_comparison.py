@@ -195,7 +195,7 @@ def scenario_of(name, args):
 
 
 def event_speed(result):
-    """Million packet-hops a CPU second, without the time to set the network up."""
+    """Million hops a CPU second, without the time to set the network up."""
     seconds = result["cpu_seconds"] - result.get("setup_cpu_s", 0)
     return result["packet_hops"] / max(seconds, 0.01) / 1e6
 
@@ -213,7 +213,7 @@ def print_table(names, results):
                   f"{result['max_rss_kb'] / 1024:8.1f} {event_speed(result) / base:7.2f}")
             if result.get("flow_wire_mbps"):
                 print(f"{'':23} per flow: {result['flow_wire_mbps']} Mbit/s on the wire")
-    print("\ngoodput: Mbit/s of payload; M hops/s: packet-hops a CPU second after the set-up;\n"
+    print("\ngoodput: Mbit/s of payload; M hops/s: hops a CPU second after the set-up;\n"
           "ratio: M hops/s over that of the first peer listed for the scenario")
 
 

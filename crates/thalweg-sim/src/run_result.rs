@@ -453,7 +453,7 @@ pub struct GroupResult {
     /// Fairness variance of the SEIF thesis: the mean squared deviation of the flows' throughput from their mean, in
     /// (kbit/s)².
     pub fairness_variance: f64,
-    /// True if its flows have many transfers: Poisson arrivals, exchanges of request and response, or blocks of rounds.
+    /// True if its flows have many transfers: arrivals of `poisson` and `list`, exchanges of request and response, or blocks of rounds.
     pub has_many: bool,
     /// The completion times of its transfers.
     pub transfers: Transfers,

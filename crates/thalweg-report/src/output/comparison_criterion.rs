@@ -286,7 +286,7 @@ fn max_min<'a>(
     })
 }
 
-/// Describes the goodput of the flows over most links, each path's fraction of its max-min share, and why totals are
+/// Describes the goodput of the flows over the most links, each path's fraction of its max-min share, and why totals are
 /// not judged.
 fn describe_path_shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
     let mean = |of: &SchemeResults, flows: &[usize]| {

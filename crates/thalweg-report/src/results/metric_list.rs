@@ -56,25 +56,25 @@ metrics! {
     Completion = MetricDefinition::new("completion_s", Unit::Time).with_header("Duration", "", FLOWS.union(PAGE))
         .with_flow_value(|of| of.flow.finished.map(|end| end.since(of.flow.start).as_secs_f64()));
 
-    /// Transfers completed after the warm-up: finite flows, Poisson arrivals, exchanges of request and response, blocks.
+    /// Transfers completed after the warm-up: finite flows, arrivals of `poisson` and `list`, exchanges of request and response, blocks.
     Completions = MetricDefinition::new("completions", Unit::Count).with_header("Completed", "", TRANSFERS)
         .with_transfers_value(|of| known_count(of.completion.count));
     /// Transfers started and not completed, aborted ones included.
     Unfinished = MetricDefinition::new("unfinished", Unit::Count).with_header("Unfinished", "", Tables::TRANSFERS).with_omission_when_zero()
         .with_transfers_value(|of| known_count(of.unfinished));
-    /// Mean completion time of these transfers, from the application's write to the delivery of the last byte.
+    /// Mean completion time of the completed transfers, from the application's write to the delivery of the last byte.
     CompletionMean = MetricDefinition::new("completion_mean_s", Unit::Time).with_header("Time", "mean", TRANSFERS.union(BARS))
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.mean));
-    /// Their median completion time.
+    /// Median completion time.
     CompletionP50 = MetricDefinition::new("completion_p50_s", Unit::Time).with_header("Time", "p50", TRANSFERS).with_histogram()
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.p50));
-    /// The 95th percentile of their completion times.
+    /// 95th percentile of the completion time.
     CompletionP95 = MetricDefinition::new("completion_p95_s", Unit::Time).with_header("Time", "p95", Tables::TRANSFERS).with_histogram()
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.p95));
-    /// The 99th percentile of their completion times.
+    /// 99th percentile of the completion time.
     CompletionP99 = MetricDefinition::new("completion_p99_s", Unit::Time).with_header("Time", "p99", TRANSFERS.union(BARS)).with_histogram()
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.p99));
-    /// The 99.9th percentile of their completion times.
+    /// 99.9th percentile of the completion time.
     CompletionP999 = MetricDefinition::new("completion_p999_s", Unit::Time).with_header("Time", "p99.9", Tables::TRANSFERS).with_histogram()
         .with_transfers_value(|of| of_samples(&of.completion, |of| of.p999));
     /// Maximum completion time.
@@ -102,7 +102,7 @@ metrics! {
     /// Rounds of synchronised flows (`rounds`) completed after the warm-up.
     Rounds = MetricDefinition::new("rounds", Unit::Count).with_header("Rounds", "", Tables::TRANSFERS)
         .with_group_value(|of| group_rounds(of, |of| of.count as f64));
-    /// Mean duration of these rounds, from the start of the first block to the arrival of the last.
+    /// Mean round duration, from the start of the first block to the arrival of the last.
     RoundMean = MetricDefinition::new("round_mean_s", Unit::Time).with_header("Round", "mean", Tables::TRANSFERS)
         .with_group_value(|of| group_rounds(of, |of| of.mean.as_secs_f64()));
     /// 99th percentile of the round duration.
@@ -115,9 +115,9 @@ metrics! {
     /// have no numbers: every arrival counts, copies made by a link's `duplicate` included.
     Goodput = MetricDefinition::new("goodput_bps", Unit::Rate).with_header("Goodput", "", TRAFFIC.union(MEANS).union(BARS)).sum_over_members()
         .with_flow_value(|of| Some(of.flow.goodput.as_f64()));
-    /// `delivered_wire_bytes` over the same time.
+    /// `delivered_wire_bytes` over the time of `goodput_bps`.
     Throughput = MetricDefinition::new("throughput_bps", Unit::Rate).sum_over_members().with_flow_value(|of| Some(of.flow.throughput.as_f64()));
-    /// Payload that arrived at the receiver over the same time, in any order, duplicates included.
+    /// Payload that arrived at the receiver, in any order, duplicates included, over the time of `goodput_bps`.
     ArrivalRate = MetricDefinition::new("arrival_bps", Unit::Rate).with_header("Arrived", "", PAGE).sum_over_members()
         .with_flow_value(|of| Some(of.flow.arrival_rate.as_f64()));
     /// Goodput divided by the goodput of all flows.
@@ -125,7 +125,7 @@ metrics! {
     /// Payload delivered in order, each byte once; for request and response both directions, for datagrams every arrival,
     /// copies included.
     Delivered = MetricDefinition::new("delivered_bytes", Unit::Bytes).sum_over_members().with_flow_value(|of| Some(of.flow.delivered.get() as f64));
-    /// Packets of that payload, each once, with headers.
+    /// Packets of the payload in `delivered_bytes`, each once, with headers.
     DeliveredWire = MetricDefinition::new("delivered_wire_bytes", Unit::Bytes).sum_over_members()
         .with_flow_value(|of| Some(of.flow.delivered_wire.get() as f64));
     /// Payload delivered in the whole run.
@@ -162,7 +162,7 @@ metrics! {
         .with_flow_value(|of| of_samples(&of.flow.delay, |of| of.max))
         .with_group_value(|of| of_samples(&of.delay, |of| of.max));
 
-    /// Jain's index of the goodput of backlogged flows, (Σx)² / (n Σx²), from 1/n to 1; none for fewer than two.
+    /// Jain's index of the goodput of backlogged flows, (Σx)² / (n Σx²), from 1/n to 1; `null` with fewer than two.
     Jain = MetricDefinition::new("jain", Unit::Dimensionless).with_header("Jain", "", GROUPS.union(MEANS).union(BARS))
         .with_group_value(|of| of.jain).with_network_value(RunResult::jain);
     /// The fairness variance of the SEIF thesis: (1/n) Σ(x - mean)² of the flows' throughput in kbit/s.
@@ -174,7 +174,7 @@ metrics! {
         .with_flow_value(|of| known_count(of.flow.round_trips.count))
         .with_group_value(|of| known_count(of.round_trips.count))
         .with_network_value(|of| known_count(of.round_trips.count));
-    /// Mean of these round-trip times; each sample of a group or of the network counts once.
+    /// Mean round-trip time; each sample of a group or of the network counts once.
     RttMean = MetricDefinition::new("rtt_mean_s", Unit::Time).with_header("RTT", "mean", PAGE)
         .with_flow_value(|of| of_samples(&of.flow.round_trips, |of| of.mean))
         .with_group_value(|of| of_samples(&of.round_trips, |of| of.mean))
@@ -199,12 +199,12 @@ metrics! {
     /// Final smoothed round-trip time of the sender.
     SmoothedRtt = MetricDefinition::new("smoothed_rtt_s", Unit::Time).with_flow_value(|of| measured_seconds(of.flow.smoothed_rtt));
 
-    /// Final slow-start threshold (ssthresh of RFC 5681) in segments, of the last connection that has one; none while
-    /// unbounded.
+    /// Final slow-start threshold (ssthresh of RFC 5681) in segments, of the last connection that has one; `null` while it
+    /// is infinite.
     Ssthresh = MetricDefinition::new("ssthresh_segments", Unit::Dimensionless).with_header("ssthresh", "", PAGE).with_omission_when_zero()
         .with_flow_value(|of| of.flow.ssthresh);
 
-    /// Data packets sent, retransmissions included; like the next two, also of transfers in progress.
+    /// Data packets sent, retransmissions included. The count includes transfers in progress, as do `retransmissions` and `timeouts`.
     Sent = MetricDefinition::new("sent_packets", Unit::Packets).with_header("Sent", "", PAGE).sum_over_members()
         .with_flow_value(|of| known_count(of.flow.sent_packets));
     /// Retransmitted data packets.
@@ -216,7 +216,7 @@ metrics! {
         .with_flow_value(|of| known_count(of.flow.timeouts));
     /// The flow's packets dropped by queues, in either direction.
     Drops = MetricDefinition::new("drops", Unit::Packets).sum_over_members().with_flow_value(|of| known_count(of.flow.counts.drops));
-    /// The flow's data packets dropped by queues, and lost or corrupted on links, of those in `sent_packets`.
+    /// The flow's data packets that left the host after the warm-up and were dropped by queues, or lost or corrupted on links.
     Lost = MetricDefinition::new("lost_packets", Unit::Packets).sum_over_members().with_flow_value(|of| known_count(of.flow.counts.lost_data));
     /// `lost_packets` over `sent_packets`, at most 1.
     Loss = MetricDefinition::new("loss", Unit::Fraction).with_header("Lost", "", TRAFFIC.union(MEANS)).with_omission_when_zero()
@@ -236,10 +236,10 @@ metrics! {
     /// Mean time from the start of a segment's first transmission to its acceptance.
     SegmentDelayMean = MetricDefinition::new("segment_delay_mean_s", Unit::Time).with_header("Time", "mean", SINKS).weighted_mean_by(Metric::Segments)
         .with_flow_value(|of| measured_seconds(of.flow.segment_delay.mean));
-    /// Maximum of that time.
+    /// Maximum time from the start of a segment's first transmission to its acceptance.
     SegmentDelayMax = MetricDefinition::new("segment_delay_max_s", Unit::Time).with_header("Time", "max", SINKS).max_over_members()
         .with_flow_value(|of| measured_seconds(of.flow.segment_delay.max));
-    /// Maximum of the data delivered but not yet read by the application, over the whole run; none if it reads at once.
+    /// Maximum of the data delivered but not yet read by the application, over the whole run; `null` if it reads at once.
     UnreadMax = MetricDefinition::new("unread_max_bytes", Unit::Bytes).with_header("Unread", "max", SINKS).max_over_members()
         .with_flow_value(|of| of.flow.unread_peak.map(|bytes| bytes.get() as f64));
     /// Segments of two-level flow control accepted with missing packets, within `loss-tolerance`.
@@ -261,14 +261,14 @@ metrics! {
     SenderBufferSegments = MetricDefinition::new("sender_buffer_max_segments", Unit::Segments).with_parent_object("two_level")
         .with_header("Source kept", "", Tables::TWO_LEVEL).max_over_members()
         .with_flow_value(|of| two_level(of.flow, |of| u64::from(of.sender_segments)));
-    /// Maximum of these segments in bytes.
+    /// Maximum size of the segments that the sender of one connection buffered for retransmission, over the whole run.
     SenderBufferBytes = MetricDefinition::new("sender_buffer_max_bytes", Unit::Bytes).with_parent_object("two_level").max_over_members()
         .with_flow_value(|of| two_level(of.flow, |of| of.sender_bytes.get()));
     /// Maximum number of segments of one connection buffered at the receiver, over the whole run.
     ReceiverBufferSegments = MetricDefinition::new("receiver_buffer_max_segments", Unit::Segments).with_parent_object("two_level")
         .with_header("Sink kept", "", Tables::TWO_LEVEL).max_over_members()
         .with_flow_value(|of| two_level(of.flow, |of| u64::from(of.receiver_segments)));
-    /// Maximum of these segments in bytes.
+    /// Maximum size of the segments of one connection buffered at the receiver, over the whole run.
     ReceiverBufferBytes = MetricDefinition::new("receiver_buffer_max_bytes", Unit::Bytes).with_parent_object("two_level").max_over_members()
         .with_flow_value(|of| two_level(of.flow, |of| of.receiver_bytes.get()));
 
@@ -298,15 +298,15 @@ metrics! {
     /// Complete frames with a measured delay.
     FrameDelays = MetricDefinition::new("frame_delay_samples", Unit::Count).with_parent_object("media").sum_over_members()
         .with_flow_value(|of| known_count(media_result(of.flow)?.delay.count));
-    /// Median time from the capture of a frame to its complete arrival.
+    /// Median frame delay: the time from the capture of a frame to its complete arrival.
     FrameDelayP50 = MetricDefinition::new("frame_delay_p50_s", Unit::Time).with_parent_object("media").with_header("Frame delay", "p50", MEDIA)
         .with_histogram()
         .weighted_mean_by(Metric::FrameDelays).with_flow_value(|of| of_samples(&media_result(of.flow)?.delay, |of| of.p50));
-    /// 95th percentile of this frame delay.
+    /// 95th percentile of the frame delay.
     FrameDelayP95 = MetricDefinition::new("frame_delay_p95_s", Unit::Time).with_parent_object("media").with_header("Frame delay", "p95", MEDIA)
         .with_histogram()
         .weighted_mean_by(Metric::FrameDelays).with_flow_value(|of| of_samples(&media_result(of.flow)?.delay, |of| of.p95));
-    /// 99th percentile of this frame delay.
+    /// 99th percentile of the frame delay.
     FrameDelayP99 = MetricDefinition::new("frame_delay_p99_s", Unit::Time).with_parent_object("media").with_header("Frame delay", "p99", MEDIA)
         .with_histogram()
         .weighted_mean_by(Metric::FrameDelays).with_flow_value(|of| of_samples(&media_result(of.flow)?.delay, |of| of.p99));
@@ -335,12 +335,13 @@ metrics! {
     /// Share of time during which a gate at the source node had stopped the flow.
     HeldByGate = MetricDefinition::new("paused", Unit::Fraction).with_parent_object("limits")
         .with_flow_value(|of| limited_time_share(of.flow, Limit::Paused));
-    /// Share of time spent waiting for the retransmission timer without feedback.
+    /// Share of time spent waiting for the retransmission timer: if it expires, from the last packet sent or received to the
+    /// next acknowledgement (window schemes, `adaptive-ack`); while BGN, END, RS or ER is repeated (`sscop`).
     HeldByTimer = MetricDefinition::new("retransmission_timer", Unit::Fraction).with_parent_object("limits")
         .with_flow_value(|of| limited_time_share(of.flow, Limit::RetransmissionTimer));
 
-    /// Initial rate, that of the link's shaper, or that of full batches (`aggregation.packets`) of 1500 B packets, whichever is
-    /// lowest; on a link with a capacity trace, the trace's mean rate.
+    /// The lowest of the initial rate, the shaper's rate, and the rate of full batches (`aggregation.packets`) of 1500 B
+    /// packets; on a link with a capacity trace, the trace's mean rate.
     LinkRate = MetricDefinition::new("rate_bps", Unit::Rate).with_header("Rate", "", Tables::LINKS.union(Tables::PAGE_LINKS))
         .with_link_value(|of| known_count(of.rate.as_bits_per_sec()).filter(|&rate| rate > 0.0));
     /// Share of time with a busy transmitter. With a shaper, waiting for tokens does not count, and the value is at least the
@@ -383,7 +384,7 @@ metrics! {
     /// Feedback messages that the router sent to sources because of the queue.
     Feedback = MetricDefinition::new("feedback", Unit::Packets).with_header("Messages", "", LINKS).with_omission_when_zero()
         .with_link_value(|of| known_count(of.feedback));
-    /// Bytes of these feedback messages.
+    /// Bytes of the feedback messages that the router sent to sources because of the queue.
     FeedbackBytes = MetricDefinition::new("feedback_bytes", Unit::Bytes).with_link_value(|of| Some(of.feedback_bytes.get() as f64));
     /// Packets lost on the link.
     LinkLosses = MetricDefinition::new("losses", Unit::Packets).with_header("Lost", "", LINKS).with_omission_when_zero()
