@@ -36,7 +36,12 @@ const KEYS: &[Key] = &[
         "Number of queues to which flows are hashed: a multiple of eight, the size of a set.",
     )
     .within(Range::between(8.0, 65_536.0), ""),
-    key("ecn", Kind::Switch, "true", "Marks ECN-capable packets instead of dropping them."),
+    key(
+        "ecn",
+        Kind::Switch,
+        "true",
+        "Marks ECN-capable packets instead of dropping them, unless the buffer is full.",
+    ),
 ];
 
 words!(ISOLATION: Isolation {

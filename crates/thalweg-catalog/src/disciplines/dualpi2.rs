@@ -6,7 +6,7 @@ use thalweg_queue::DualPi2Config;
 
 /// DualPI2 (RFC 9332).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<DualPi2Config>(
-    "DualPI2 (RFC 9332): a low-latency queue for flows that send ECT(1) and a classic queue for all others, coupled to give flows of \
+    "DualPI2 (RFC 9332): a low-latency queue for packets with ECT(1) or CE and a classic queue for all others, coupled to give flows of \
      both kinds about the same rate.",
     Keys::own(KEYS),
 );

@@ -8,8 +8,8 @@ use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, wor
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, SizeUnit};
 use thalweg_proto::units::{Duration, Rate};
 
-const SCHEME_ABOUT: &str =
-    "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work.";
+const SCHEME_ABOUT: &str = "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work. \"literal\" marks \
+     the defaults of `sscop-rate-literal`.";
 const ABOUT_LITERAL: &str =
     "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed.";
 
