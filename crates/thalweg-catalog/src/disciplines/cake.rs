@@ -26,7 +26,7 @@ const KEYS: &[Key] = &[
         "rtt",
         Kind::Time,
         "100 ms",
-        "COBALT's interval, a typical round-trip time; its target is a twentieth of it.",
+        "COBALT's interval, a typical round-trip time; its target is a twentieth of it, but at least the time of 1.5 full packets.",
     )
     .within(Range::POSITIVE, ""),
     key(
@@ -40,7 +40,7 @@ const KEYS: &[Key] = &[
         "ecn",
         Kind::Switch,
         "true",
-        "Marks ECN-capable packets instead of dropping them, unless the buffer is full.",
+        "Marks ECN-capable packets instead of dropping them, unless the buffer is full or BLUE drops.",
     ),
 ];
 

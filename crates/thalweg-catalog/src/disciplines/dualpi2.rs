@@ -26,7 +26,7 @@ const KEYS: &[Key] = &[
         "coupling",
         Kind::Number,
         "2",
-        "Coupling factor: packets with ECT(1) are marked with this multiple of the square root of the classic drop probability.",
+        "Coupling factor: packets with ECT(1) are marked with at least this multiple of the square root of the classic drop probability.",
     )
     .within(Range::between(0.01, 100.0), "the RFC's is 2"),
     key("threshold", Kind::Time, "800 us", "Packets with ECT(1) that wait for longer than this may be marked."),

@@ -55,7 +55,7 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
 };
 
 const KEYS: &[Key] = &[
-    key("start-rate", Kind::Rate, "4 Mbit/s", "Initial rate.")
+    key("start-rate", Kind::Rate, "4 Mbit/s", "Initial rate; on real paths at most the path's rate, if known.")
         .within(Range::POSITIVE, "a rate of zero never sends"),
     key("max-rate", Kind::Rate, "", "Maximum rate; in simulations unlimited by default.")
         .within(Range::POSITIVE, "")

@@ -96,9 +96,9 @@ pub const WINDOW_KEYS: &[Key] = &[
         "",
         "With `rack`: once in 32 to 64 windows the sender withholds a packet, and ends the connection if the packet is acknowledged \
          before it was sent. This detects a receiver that hides losses (RFC 9000, section 21.4). If unset, simulated senders begin this \
-         once acknowledgements cover more than four times the expected number of packets, also without `rack`; `false` disables it. With \
-         `true` and `ecn` one packet in 24 on average is Not-ECT. If these packets are lost more often than others are lost or marked, \
-         marks are concealed, and all later packets are Not-ECT.",
+         once acknowledgements cover more than four times the expected number of packets, also without `rack` but not with \
+         `delayed-ack.adaptive`; `false` disables it. With `true` and `ecn` one packet in 24 on average is Not-ECT. If these \
+         packets are lost more often than others are lost or marked, marks are concealed, and all later packets are Not-ECT.",
     )
     .from_path("`true` with `rack`, because false acknowledgements would make the sender flood the path"),
     key(
