@@ -47,7 +47,7 @@ pub enum TimeSpec {
     Pareto {
         /// Minimum.
         min: Duration,
-        /// Shape. Without `max`, the variance is infinite below 2 and the mean below 1.
+        /// Shape. Without `max`, the variance is infinite up to 2 and the mean up to 1.
         shape: f64,
         /// Maximum.
         max: Option<Duration>,

@@ -51,7 +51,7 @@ pub enum Multipath {
     Packet,
 }
 
-/// Failure of a link, in both directions: packets on it or entering it are lost.
+/// Failure of a link, in both directions: packets whose transmission begins during it are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureSpec {
     /// The link, by position.

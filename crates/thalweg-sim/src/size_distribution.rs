@@ -17,7 +17,7 @@ pub enum SizeSpec {
     Pareto {
         /// The smallest size.
         min: Bytes,
-        /// The shape; below 2 the variance is infinite, below 1 the mean.
+        /// The shape; without the maximum, the variance would be infinite up to 2, and the mean up to 1.
         shape: f64,
         /// Maximum size; larger draws are truncated.
         max: Bytes,

@@ -26,7 +26,7 @@ const KEYS: &[Key] = &[
         "rtt",
         Kind::Time,
         "100 ms",
-        "COBALT's interval, a typical round-trip time; its target is a twentieth of it.",
+        "COBALT's interval, a typical round-trip time; its target is a twentieth of it, but at least the time of 1.5 full packets.",
     )
     .within(Range::POSITIVE, ""),
     key(
@@ -36,7 +36,12 @@ const KEYS: &[Key] = &[
         "Number of queues to which flows are hashed: a multiple of eight, the size of a set.",
     )
     .within(Range::between(8.0, 65_536.0), ""),
-    key("ecn", Kind::Switch, "true", "Marks ECN-capable packets instead of dropping them."),
+    key(
+        "ecn",
+        Kind::Switch,
+        "true",
+        "Marks ECN-capable packets instead of dropping them, unless the buffer is full or BLUE drops.",
+    ),
 ];
 
 words!(ISOLATION: Isolation {

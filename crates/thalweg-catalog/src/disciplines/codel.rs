@@ -26,7 +26,7 @@ pub(crate) const CODEL_KEYS: &[Key] = &[
         "1514 B",
         "Size of the largest packet; a queue of at most this size causes no drop.",
     ),
-    key("ecn", Kind::Switch, "true", "Marks ECN-capable packets instead of dropping them."),
+    key("ecn", Kind::Switch, "true", "Marks ECN-capable packets instead of dropping them, unless the buffer is full."),
 ];
 
 bind!(CoDelConfig { target: "target", interval: "interval", max_packet: "max-packet", ecn: "ecn" });

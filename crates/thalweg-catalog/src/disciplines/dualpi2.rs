@@ -6,7 +6,7 @@ use thalweg_queue::DualPi2Config;
 
 /// DualPI2 (RFC 9332).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<DualPi2Config>(
-    "DualPI2 (RFC 9332): a low-latency queue for flows that send ECT(1) and a classic queue for all others, coupled to give flows of \
+    "DualPI2 (RFC 9332): a low-latency queue for packets with ECT(1) or CE and a classic queue for all others, coupled to give flows of \
      both kinds about the same rate.",
     Keys::own(KEYS),
 );
@@ -26,7 +26,7 @@ const KEYS: &[Key] = &[
         "coupling",
         Kind::Number,
         "2",
-        "Coupling factor: packets with ECT(1) are marked with this multiple of the square root of the classic drop probability.",
+        "Coupling factor: packets with ECT(1) are marked with at least this multiple of the square root of the classic drop probability.",
     )
     .within(Range::between(0.01, 100.0), "the RFC's is 2"),
     key("threshold", Kind::Time, "800 us", "Packets with ECT(1) that wait for longer than this may be marked."),

@@ -8,7 +8,8 @@ use thalweg_queue::Weights;
 pub(crate) const WEIGHT_KEYS: &[Key] = &[
     weight_key(
         "weight-1",
-        "Weight of flows with priority 1, the highest: each sends this multiple of the bytes of a backlogged flow with weight 1.",
+        "Weight of flows with priority 1, the highest: each has this multiple of the bytes (virtual-clock: reserved rate; \
+         hrr: slots) of a backlogged flow with weight 1.",
     ),
     weight_key("weight-2", "Weight of flows with priority 2."),
     weight_key("weight-3", "Weight of flows with priority 3."),

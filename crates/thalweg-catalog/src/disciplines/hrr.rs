@@ -8,7 +8,7 @@ use thalweg_queue::{HrrConfig, Weights};
 /// Hierarchical Round Robin (Kalmanek, Kanakia and Keshav 1990).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<HrrConfig>(
     "Hierarchical Round Robin (Kalmanek, Kanakia and Keshav 1990): flows of a level share the slots of its frame, and \
-     a part of each frame belongs to the level below. The level of a flow is its `priority`, and its `weight` the \
+     a part of each frame belongs to the level below. The level of a flow is its `priority`, and its weight the \
      number of its slots in a frame.",
     Keys { own_keys: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
 );

@@ -18,7 +18,8 @@ const KEYS: &[Key] = &[
         "alpha",
         Kind::Number,
         "0.125",
-        "Increase of the drop probability per update and per second of delay above the target.",
+        "Increase of the drop probability per update and per second of delay above the target; this and `beta` are \
+         scaled down at low probabilities (RFC 8033, section 4.2).",
     )
     .within(Range::POSITIVE, ""),
     key("beta", Kind::Number, "1.25", "Increase of the drop probability per update and per second of delay growth since the previous update.")

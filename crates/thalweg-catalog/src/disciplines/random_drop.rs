@@ -5,7 +5,8 @@ use thalweg_queue::RandomDropConfig;
 
 /// Random Drop.
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<RandomDropConfig>(
-    "A first-come-first-served queue that, when full, drops one packet drawn among those queued and the arrival.",
+    "A first-come-first-served queue that, when full, drops one packet drawn among those queued and the arrival, or the arrival if the \
+     drawn packet is smaller.",
     Keys::own(&[]),
 );
 

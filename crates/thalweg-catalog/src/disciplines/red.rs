@@ -16,7 +16,7 @@ const KEYS: &[Key] = &[
         "min-threshold",
         Kind::Length,
         "5 pkt",
-        "Average length below which nothing is dropped, in packets or bytes. With bytes, large packets are dropped more often.",
+        "Average length below which only a full buffer drops, in packets or bytes. With bytes, large packets are dropped more often.",
     ),
     key(
         "max-threshold",
@@ -34,7 +34,12 @@ const KEYS: &[Key] = &[
         "true",
         "Above `max-threshold` the probability increases to 1 at twice that length; with false it is 1 at once.",
     ),
-    key("ecn", Kind::Switch, "true", "Marks ECN-capable packets instead of dropping them."),
+    key(
+        "ecn",
+        Kind::Switch,
+        "true",
+        "Marks ECN-capable packets instead of dropping them, unless the buffer is full.",
+    ),
     key(
         "hard-drop",
         Kind::Switch,

@@ -33,8 +33,8 @@ pub(crate) const OVERFLOW_KEY: Key = key(
     "overflow",
     OVERFLOW,
     "longest-tail",
-    "Victim of a full buffer: the last (\"longest-tail\") or first (\"longest-head\") packet of the longest queue, or \
-     the arrival if its queue already has its share (\"share\").",
+    "Victim of a full buffer: the last (\"longest-tail\") or first (\"longest-head\") packet of the longest queue. \"share\": as \
+     \"longest-tail\", but an arrival beyond its queue's share is dropped even if the buffer has space.",
 );
 
 words!(OVERFLOW: SharedBufferDrop {

@@ -9,7 +9,7 @@ use thalweg_proto::congestion::SourceQuenchConfig;
 
 /// Source Quench (Nagle 1984).
 pub const SCHEME: SchemeDescription = window::window_scheme::<SourceQuenchConfig>(
-    "Source Quench (Nagle 1984): a fixed window, closed for a time by a router's message. `nagle` is on.",
+    "Source Quench (Nagle 1984): a fixed window, closed for a time by a router's message. By default `nagle` is on.",
     window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
 .with_collapse(Collapse::Unresponsive);

@@ -8,8 +8,8 @@ use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, wor
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, SizeUnit};
 use thalweg_proto::units::{Duration, Rate};
 
-const SCHEME_ABOUT: &str =
-    "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work.";
+const SCHEME_ABOUT: &str = "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work. \"literal\" marks \
+     the defaults of `sscop-rate-literal`.";
 const ABOUT_LITERAL: &str =
     "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed.";
 
@@ -55,7 +55,7 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
 };
 
 const KEYS: &[Key] = &[
-    key("start-rate", Kind::Rate, "4 Mbit/s", "Initial rate.")
+    key("start-rate", Kind::Rate, "4 Mbit/s", "Initial rate; on real paths at most the path's rate, if known.")
         .within(Range::POSITIVE, "a rate of zero never sends"),
     key("max-rate", Kind::Rate, "", "Maximum rate; in simulations unlimited by default.")
         .within(Range::POSITIVE, "")

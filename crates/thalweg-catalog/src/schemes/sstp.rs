@@ -83,7 +83,7 @@ const KEYS: &[Key] = &[
         "2.5 wa",
         "W: maximum number of unacknowledged segments. A multiple of w_a, the segments of one round trip, is rounded, from 2 to 32767.",
     )
-    .from_path("2.5 w_a if the path is known, at most the receiver's memory")
+    .from_path("2.5 w_a, from 2 seg to the receiver's memory; if the path is unknown, w_a at 10 Mbit/s and 200 ms")
     .peer(Range::between(1.0, 32_767.0)),
     key(
         "buffer",

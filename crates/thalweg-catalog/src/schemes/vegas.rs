@@ -31,17 +31,17 @@ const KEYS: &[Key] = &[
         "alpha",
         Kind::Packets,
         "1 pkt",
-        "The window grows while fewer packets than this are queued in the network.",
+        "The window grows while fewer of the flow's packets than this are queued in the network.",
     )
     .peer(PEER_QUEUED),
     key(
         "beta",
         Kind::Packets,
         "3 pkt",
-        "The window shrinks while more packets than this are queued in the network.",
+        "The window shrinks while more of the flow's packets than this are queued in the network.",
     )
     .peer(PEER_QUEUED),
-    key("gamma", Kind::Packets, "1 pkt", "Slow start ends when more packets than this are queued.")
+    key("gamma", Kind::Packets, "1 pkt", "Slow start ends when more of the flow's packets than this are queued.")
         .peer(PEER_QUEUED),
     key(
         "slow-start",

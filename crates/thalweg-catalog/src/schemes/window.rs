@@ -39,7 +39,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         Kind::Packets,
         "1 pkt",
         "Byte counting: window growth follows the acknowledged data, up to this amount per acknowledgement (RFC 3465). With \"1 pkt\" \
-         each acknowledgement counts as one packet, however much it acknowledges. For slow-start, newreno, vegas and cubic.",
+         each acknowledgement counts as one packet, however much it acknowledges. For slow-start, newreno, vegas, cubic, \
+         dctcp and prague (in its slow start).",
     )
     .within(WINDOW_RANGE, "")
     .live_default("unlimited", "hosts acknowledge whole batches of segments at once"),
@@ -78,8 +79,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         Kind::Switch,
         "false",
         "Proportional rate reduction (RFC 9937): during recovery transmissions follow deliveries. Otherwise the sender waits until \
-         half a window has left the network, and may then send a burst. Needs `recovery = \"sack\"`. Not for bbr, copa and thalweg, which \
-         have a pacing rate.",
+         half a window has left the network, and may then send a burst. Needs `recovery = \"sack\"` and a slow-start threshold: not for \
+         fixed, dec-bit, tri-s, source-quench, bbn, bbr, copa and thalweg.",
     )
     .live_default("true", "as in kernels (for schemes that support it)"),
     key(
@@ -95,9 +96,9 @@ pub const WINDOW_KEYS: &[Key] = &[
         "",
         "With `rack`: once in 32 to 64 windows the sender withholds a packet, and ends the connection if the packet is acknowledged \
          before it was sent. This detects a receiver that hides losses (RFC 9000, section 21.4). If unset, simulated senders begin this \
-         once acknowledgements cover more than four times the expected number of packets, also without `rack`; `false` disables it. With \
-         `true` and `ecn` one packet in 24 is Not-ECT. If these packets are lost more often than others are lost or marked, marks are \
-         concealed, and all later packets are Not-ECT.",
+         once acknowledgements cover more than four times the expected number of packets, also without `rack` but not with \
+         `delayed-ack.adaptive`; `false` disables it. With `true` and `ecn` one packet in 24 on average is Not-ECT. If these \
+         packets are lost more often than others are lost or marked, marks are concealed, and all later packets are Not-ECT.",
     )
     .from_path("`true` with `rack`, because false acknowledgements would make the sender flood the path"),
     key(
@@ -113,7 +114,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         "idle-restart",
         Kind::Switch,
         "true",
-        "After an idle time longer than the RTO the controller restarts. Not for bbr, which continues at its estimated rate.",
+        "After an idle time longer than the RTO the controller restarts. For the same schemes as `window-validation`; bbr and thalweg \
+         continue at their estimated rates.",
     ),
     key(
         "window-validation",
@@ -121,7 +123,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "none",
         "Congestion window validation, in place of `idle-restart`. With \"rfc2861\" an unused window decays: by half for each RTO without \
          data, and towards its used part. With \"rfc7661\" it is kept for five minutes, and a loss reduces the used \
-         part. For slow-start, newreno, vegas, cubic, dctcp and prague.",
+         part. For slow-start, newreno, vegas, cubic, dctcp, prague, copa and ledbat-plus-plus.",
     ),
     key("nagle", Kind::Switch, "", "Nagle's algorithm: a packet that is not full waits while data is unacknowledged (RFC 896)."),
     key(
@@ -254,9 +256,9 @@ static DELAYED_ACK: Table = Table {
             "delayed-ack.adaptive",
             Kind::Switch,
             "false",
-            "The sender requests acknowledgements to limit the load of a slow return path (RFC 5690): about five per round trip, up to 40 \
-             packets apart, and fewer if they are lost. `every` is then the minimum number of packets per acknowledgement. Gaps and \
-             marks are acknowledged at once.",
+            "The sender requests acknowledgements to limit the load of a slow return path (RFC 5690): about five per round trip (64 while the \
+             window doubles), up to 40 packets apart (16 without pacing), and fewer if they are lost. `every` is then the minimum number \
+             of packets per acknowledgement. Gaps and marks are acknowledged at once.",
         )
         .live_default("true", "the return path may be much slower than the forward path"),
     ],

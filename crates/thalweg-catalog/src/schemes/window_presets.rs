@@ -17,8 +17,8 @@ pub(crate) const KEY: Key = key(
     PRESET,
     Kind::Word(&["linux", "rfc", "draft"]),
     "",
-    "Set of defaults: \"linux\", the Linux sender; \"rfc\", the standards track; or, for bbr and prague, \"draft\". Explicit keys take \
-     precedence. For newreno, vegas, cubic, dctcp, prague and bbr.",
+    "Set of defaults: \"linux\", the Linux sender; or the specifications: \"draft\" for bbr and prague, \"rfc\" for the others. Explicit \
+     keys take precedence. For newreno, vegas, cubic, dctcp, prague and bbr.",
 );
 
 /// The presets of CUBIC.

@@ -128,9 +128,10 @@ table! {
         stop: Duration = "stop" => stop;
         /// Access links: gives each flow its own source and sink host, attached by their own links.
         access: Access = "access";
-        /// The delay of a lossless control channel that carries the acknowledgements outside the network.
+        /// The delay of a lossless control channel that carries acknowledgements and other control packets outside the network.
         control_channel: Duration = "control-channel" => control_channel;
-        /// The priority of the flows, from 1, the highest, to 6; for priority queues and for the gates of nodes.
+        /// The priority of the flows, from 1, the highest, to 6: for priority queues, weights and levels of fair queues, and
+        /// gates of nodes.
         priority: Priority = "priority" or "6" => priority;
     }
 }

@@ -17,8 +17,8 @@ table! {
     CongestionGate "congestion gate" {
         /// The interval between decisions.
         check: Duration = "check" or r#""500 ms""#;
-        /// The congestion signals that count: "all", "losses" (timeouts and third duplicate acknowledgements) or
-        /// "timeouts".
+        /// The congestion signals that count: "timeouts", "losses" (timeouts and losses found by acknowledgements) or "all"
+        /// (also marks, router feedback and drops of the node's own queue).
         signals: SignalsName = "signals" or r#""all""#;
         /// Lets the gate stop the highest priority present too, as the published times require.
         stops_highest: bool = "stops-highest" or "false";

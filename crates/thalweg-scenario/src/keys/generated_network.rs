@@ -123,9 +123,9 @@ table! {
         /// names a number gets the prefix `n`, and a `-` replaces invalid characters. A link's rate is that in the file.
         /// In GraphML it is `LinkSpeedRaw`, or `LinkSpeed` with its units. In SNDlib it is the installed capacity, or
         /// else that of the smallest module, in the file's unit or in Mbit/s. A link's delay is 5 us per km between its
-        /// ends. `rate` and `delay` apply to links without these values. If `delay` is not set, a node without
-        /// coordinates gets the mean position of its neighbours, and a link of less than 200 m has 50 us. Links from
-        /// a node to itself are ignored.
+        /// ends. `rate` and `delay` apply to links without these values. If `delay` is set neither here nor in
+        /// `[defaults.link]`, a node without coordinates gets the mean position of its neighbours, and a link of less than
+        /// 200 m has 50 us. Links from a node to itself are ignored.
         /// Two opposite edges of a directed graph are the directions of one link, each with its rate.
         file: String = "file" (required);
         ..line: LinkDirection;

@@ -219,10 +219,11 @@ table! {
         delay: Duration = "delay";
         /// The new random delay, for packets sent from now on.
         jitter: Jitter = "jitter";
-        /// The new capacity of the queue. Excess packets are dropped from the tail; with per-flow queues, as on
-        /// overflow. A time is relative to the new rate, and `bdp` to the path at the start of the run.
+        /// The new capacity of the queue. Excess packets are dropped from the tail; with per-flow queues,
+        /// "virtual-clock" and "priority" as on overflow. A time is relative to the new rate, and `bdp` to the path at the
+        /// start of the run.
         queue: Capacity = "queue";
-        /// The new loss.
+        /// The new loss; a list or a period counts from the next packet.
         loss: Loss = "loss";
         /// The new probability that a packet arrives twice.
         duplicate: Chance = "duplicate";

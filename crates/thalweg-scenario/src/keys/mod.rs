@@ -67,7 +67,7 @@ table! {
         ties: TiesName = "ties" or r#""hash""# => ties;
         /// Files that this one builds on. Keys in this file take precedence; lists of tables are concatenated.
         include: Vec<Spanned<String>> = "include";
-        /// Defaults for all links, flows and schemes.
+        /// Defaults for all links (but access links), flows and schemes.
         defaults: Defaults = "defaults";
         /// A network generated from a few parameters, such as "fat-tree k=4", or read from a topology file, in addition
         /// to the links in this file.
@@ -76,7 +76,7 @@ table! {
         link: Vec<Spanned<Link>> = "link";
         /// Route selection.
         routing: Routing = "routing";
-        /// Link failures, successive or simultaneous.
+        /// Failures of links and nodes, successive or simultaneous.
         failure: Vec<Spanned<Failure>> = "failure";
         /// Settings of nodes, by name.
         node: NamedTables<Node> = "node";
@@ -100,7 +100,7 @@ scheme::words! {
 table! {
     /// Defaults for all tables of a kind.
     Defaults "defaults" {
-        /// Defaults for every link.
+        /// Defaults for every link, except access links.
         link: LinkDirection = "link";
         /// Defaults for every group of flows.
         flow: FlowDefaults = "flow";

@@ -87,7 +87,7 @@ table! {
     ParetoJitter "pareto jitter" for TimeSpec::Pareto {
         /// The minimum time.
         min: Duration = "min" (required) => min;
-        /// The shape. Without `max`, the variance is infinite below 2, and the mean below 1.
+        /// The shape. Without `max`, the variance is infinite up to 2, and the mean up to 1.
         shape: Number = "shape" (required) => shape;
         /// The maximum; longer draws are cut to it.
         max: Duration = "max" => max;

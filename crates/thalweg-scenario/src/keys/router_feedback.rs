@@ -60,8 +60,8 @@ table! {
 }
 
 table! {
-    /// SEIF feedback (Liang 1991): messages to all sources at once before the queue overflows, and to the senders of
-    /// dropped packets.
+    /// SEIF feedback (Liang 1991): messages to all sources at once, by default before the queue overflows, and to the
+    /// senders of dropped packets.
     SeifFeedback "seif feedback" {
         /// The trigger for notifying all sources: "static" (queue above a threshold), "reacting" (packet dropped) or
         /// "dynamic" (expected arrivals exceed the free buffer).

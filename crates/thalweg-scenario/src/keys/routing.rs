@@ -40,8 +40,8 @@ words! {
 }
 
 table! {
-    /// A failure: packets in flight on a link and packets that enter it are lost, in both directions. Give `link` or
-    /// `node`.
+    /// A failure: packets whose transmission over a link begins during it are lost, in both directions; packets already on
+    /// the wire arrive. Give `link` or `node`.
     Failure "failure" {
         /// The failing link.
         link: Name = "link";

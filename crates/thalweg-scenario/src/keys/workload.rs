@@ -275,7 +275,7 @@ table! {
     ParetoSize "pareto size" for SizeSpec::Pareto {
         /// The minimum size.
         min: Bytes = "min" (required) => min;
-        /// The shape: below 2 the variance is infinite, below 1 the mean.
+        /// The shape. Without the maximum, the variance would be infinite up to 2, and the mean up to 1.
         shape: Number = "shape" (required) => shape;
         /// The maximum size; larger draws are cut to it.
         max: Bytes = "max" (required) => max;
