@@ -209,6 +209,6 @@ def test_a_controller_that_cannot_be_sent_is_named(tmp_path: Path) -> None:
 def test_workers_make_only_what_is_a_batch_of_their_build() -> None:
     with pytest.raises(_cluster.OtherBuildError):
         _cluster.run_batch(b"[]", "another", b"")
-    with pytest.raises(ValueError, match="no batch"):
+    with pytest.raises(ValueError, match="not a batch"):
         _thalweg.work(b"{", [], 1)
     assert len(_thalweg.build) == 32

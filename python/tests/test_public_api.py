@@ -281,7 +281,7 @@ def test_mistakes_in_calls_are_of_one_class_and_in_the_words_of_python(tmp_path:
     wrong(lambda: thalweg.run("two-flows", seed=1.5), "seed=1.5")  # type: ignore[arg-type]
     wrong(lambda: thalweg.run("two-flows", reps=True), "reps=True")
     wrong(lambda: thalweg.run("two-flows", jobs=0), "jobs=0")
-    wrong(lambda: thalweg.run("two-flows", set={"duration": anything}), "no value of a scenario")
+    wrong(lambda: thalweg.run("two-flows", set={"duration": anything}), "not a value of a scenario")
     wrong(lambda: thalweg.run("two-flows", set="duration=1"), "set is a dictionary")
     wrong(lambda: thalweg.run("two-flows", set={"duration": "-1 s"}), "set 1")
     wrong(lambda: thalweg.run("two-flows", controllers={"cubic": Plain}), "a scheme `cubic` already")
