@@ -63,8 +63,8 @@ pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> O
     if !all.iter().all(DifferingDefault::is_option) {
         level.insert_str(
             0,
-            " Their transports repair losses in different ways, which no option equalises, and the path reorders packets: \
-             some schemes may slow down or retransmit where others do not.",
+            " Their transports repair losses in different ways, which no option equalises: where packets are reordered, \
+             some schemes may slow down or retransmit while others do not.",
         );
     }
     let [of, effect] = match remedy {
@@ -72,7 +72,7 @@ pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> O
         Remedy::Command | Remedy::Schemes | Remedy::SweepFile => ["the schemes", "The results below"],
     };
     Some(format!(
-        "NOT LIKE FOR LIKE: by default {of} also differ in {}. {effect} include the effect of this.{level}",
+        "NOT LIKE FOR LIKE: by default {of} differ in {}. {effect} include the effect of this.{level}",
         options.join("; ")
     ))
 }
@@ -116,7 +116,7 @@ mod tests {
         let text = differing_defaults_warning(std::slice::from_ref(&repair), Remedy::Command).unwrap();
         assert!(
             text.contains("differ in loss repair (of the window transport: cubic, of sscop: sscop).")
-                && text.contains("which no option equalises, and the path reorders packets")
+                && text.contains("which no option equalises: where packets are reordered")
                 && !text.contains("No value is valid"),
             "{text}"
         );
@@ -152,7 +152,7 @@ mod tests {
             "{text}"
         );
         let text = differing_defaults_warning(&all, Remedy::Groups).unwrap();
-        assert!(text.contains("the schemes of these groups also differ in rack"), "{text}");
+        assert!(text.contains("the schemes of these groups differ in rack"), "{text}");
         let text = differing_defaults_warning(&all, Remedy::Schemes).unwrap();
         let names = "cubic:rack=true in place of cubic and vegas:rack=true,a=1,b=1 in place of vegas";
         assert!(text.ends_with(&format!("To equalise: {names}")), "{text}");

@@ -408,7 +408,7 @@ fn a_run_with_several_schemes_names_defaults_that_differ() {
     let run = |more: &[&str]| stdout_text(&thalweg(&place, &[&["run", "own.toml"], more].concat()));
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = words(&run(&[]));
-    let expected = "by default the schemes of these groups also differ in rack (false: cubic, true: bbr). \
+    let expected = "by default the schemes of these groups differ in rack (false: cubic, true: bbr). \
                     Differences between groups include the effect of this. To equalise: --set defaults.scheme.rack=true";
     assert!(text.contains(expected), "{text}");
     let document: Value = serde_json::from_str(&run(&["--json"])).unwrap();
