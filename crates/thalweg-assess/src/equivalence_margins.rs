@@ -127,7 +127,9 @@ impl Margins {
                     (Band::NotBelow { share, floor }, format!("at most {} lower", allowed()))
                 }
                 (Some("less"), (None, None, None, None)) => {
-                    (Band::NotAbove { share, floor }, format!("at most {} higher", allowed()))
+                    let more =
+                        if table.floor.as_deref().is_some_and(is_duration) { "longer" } else { "higher" };
+                    (Band::NotAbove { share, floor }, format!("at most {} {more}", allowed()))
                 }
                 (None, (Some(min), None, None, None)) => {
                     (Band::AtLeast(min), format!("at least {}", text(&table.at_least)))
@@ -179,6 +181,11 @@ fn check_keys(file: &serde_json::Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Returns true if the amount has a unit of time.
+fn is_duration(text: &str) -> bool {
+    text.trim().parse::<f64>().is_err() && Duration::from_str(text.trim()).is_ok()
 }
 
 /// Parses a number into base units: "0.9", "10 %", "2 ms", "20 kbit/s", "20 kB", "20 pkt".
@@ -239,5 +246,18 @@ mod tests {
         let margins = Margins::read("m.toml", "[even]\nabout = \"x\"\nat-least = \"0.9\"").unwrap();
         assert!(margins.find("evn").unwrap_err().contains("did you mean `even`?"));
         assert_eq!(margins.find("even").unwrap().band_text, "at least 0.9");
+    }
+
+    #[test]
+    fn times_are_longer_and_other_quantities_higher() {
+        let band = |floor: &str| {
+            let text =
+                format!("[a]\nabout = \"x\"\nbetter = \"less\"\nshare = \"10 %\"\nfloor = \"{floor}\"");
+            Margins::read("m.toml", &text).unwrap().find("a").unwrap().band_text.clone()
+        };
+        assert_eq!(band("2 ms"), "at most 10 % plus 2 ms longer");
+        assert_eq!(band("0.1 %"), "at most 10 % plus 0.1 percentage points higher");
+        assert_eq!(band("20 pkt"), "at most 10 % plus 20 pkt higher");
+        assert_eq!(band("2"), "at most 10 % plus 2 higher");
     }
 }

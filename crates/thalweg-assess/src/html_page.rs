@@ -226,14 +226,15 @@ fn write_claim_table(html: &mut String, experiment: &ExperimentResults, claim: &
 }
 
 fn write_margins(html: &mut String, document: &Document) {
-    html.push_str("<section aria-label=\"Margins\"><h2>Margins</h2>\n<div class=\"wide\"><table><thead><tr><th>Name</th><th>Of</th><th>Band</th></tr></thead><tbody>\n");
+    html.push_str("<section aria-label=\"Margins\"><h2>Margins</h2>\n<div class=\"wide\"><table><thead><tr><th>Name</th><th>Quantity</th><th>Accepted band</th><th>Sections</th></tr></thead><tbody>\n");
     for (name, (about, band)) in &document.margins {
         let _ = writeln!(
             html,
-            "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             escape(name),
             escape(about),
-            escape(band)
+            escape(band),
+            escape(&document.sections_of_margin(name).join(", "))
         );
     }
     html.push_str("</tbody></table></div></section>\n");

@@ -1,10 +1,11 @@
 //! Assessment as Markdown, for the appendix of an Internet-Draft, and a comparison of several.
 
 use crate::claim_decisions::ClaimOutcome;
-use crate::results_document::{Document, Verdict};
+use crate::results_document::{ClaimResults, Document, SectionResults, Verdict};
 use crate::text_output::{
-    TESTS, claim_line, defaults_warning, evidence_kind, format_point, format_seeds, format_verdict_counts,
-    point_words, rfc9743_statement, router_support_sentence,
+    SECTIONS, TESTS, claim_line, defaults_warning, evidence_kind, format_point, format_seeds,
+    format_verdict_counts, own_reference_sentence, point_words, rfc9743_statement, router_support_sentence,
+    verdict_basis_sentence,
 };
 use std::fmt::Write as _;
 use thalweg_report::output::Style;
@@ -18,14 +19,16 @@ pub fn markdown(document: &Document) -> String {
     }
     text.extend(defaults_warning(document).map(|warning| format!("{warning}\n\n")));
     let _ = writeln!(text, "{}\n", format_verdict_counts(document));
+    text.extend(own_reference_sentence(document).map(|sentence| format!("{sentence}\n\n")));
     let _ = writeln!(text, "{}", evidence_kind(document));
     if document.references.iter().any(|reference| *reference != document.scheme) {
         let _ = writeln!(text, "\n{REFERENCES}");
     }
-    text.push_str(
-        "\n## Sections\n\n| section | about | verdict | claims that hold | do not | not decided |\n",
+    let _ = write!(
+        text,
+        "\n## Sections\n\n{SECTIONS}\n\n| section | about | verdict | claims that hold | do not | not decided | not evaluated |\n"
     );
-    text.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    text.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
     for section in &document.sections {
         let claims = || section.experiments.iter().flat_map(|of| &of.claims);
         let count = |verdict| match claims().filter(|claim| claim.verdict == verdict).count() {
@@ -34,13 +37,14 @@ pub fn markdown(document: &Document) -> String {
         };
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} |",
             section.number,
             section.title,
             bold_verdict(section.verdict),
             count(Verdict::Holds),
             count(Verdict::DoesNotHold),
-            count(Verdict::NotDecided)
+            count(Verdict::NotDecided),
+            count(Verdict::NotEvaluated)
         );
     }
     for section in &document.sections {
@@ -97,9 +101,12 @@ const REFERENCES: &str = "Below a claim, `against X` is the verdict of the same 
     Only verdicts that differ are shown.";
 
 fn format_margins(document: &Document) -> String {
-    let mut text = String::from("\n## Margins\n\n| margin | of | band |\n| --- | --- | --- |\n");
+    let mut text = String::from(
+        "\n## Margins\n\n| margin | quantity | accepted band | sections |\n| --- | --- | --- | --- |\n",
+    );
     for (name, (about, band)) in &document.margins {
-        let _ = writeln!(text, "| `{name}` | {about} | {band} |");
+        let sections = document.sections_of_margin(name).join(", ");
+        let _ = writeln!(text, "| `{name}` | {about} | {band} | {sections} |");
     }
     text
 }
@@ -126,19 +133,23 @@ pub fn compare_assessments(documents: &[Document]) -> String {
     let Some(first) = documents.first() else { return String::new() };
     let names: Vec<String> = documents.iter().map(|of| format!("`{}`", of.scheme)).collect();
     let mut text = format!("# {}: {}\n\n{}\n\n{TESTS}\n", first.pack, names.join(", "), frame_of_all(first));
-    let head = |text: &mut String, first: &str| {
-        let _ =
-            writeln!(text, "\n| {first} | {} |\n| --- |{}", names.join(" | "), " --- |".repeat(names.len()));
+    let head = |text: &mut String, first: &[&str]| {
+        let columns = first.len() + names.len();
+        let _ = writeln!(
+            text,
+            "\n| {} | {} |\n|{}",
+            first.join(" | "),
+            names.join(" | "),
+            " --- |".repeat(columns)
+        );
     };
-    text.push_str("\n## Verdicts by section\n");
-    head(&mut text, "section");
+    let _ = writeln!(text, "\n## Verdicts by section\n\n{SECTIONS}");
+    text.extend(documents.iter().find_map(own_reference_sentence).map(|sentence| format!("\n{sentence}\n")));
+    head(&mut text, &["section"]);
     for (number, section) in first.sections.iter().enumerate() {
         let verdicts = documents.iter().map(|document| {
-            let cell_result = document
-                .sections
-                .get(number)
-                .map_or(Verdict::NotEvaluated, |cell_result| cell_result.verdict);
-            bold_verdict(cell_result)
+            let known = document.sections.get(number);
+            known.map_or_else(|| bold_verdict(Verdict::NotEvaluated), format_section_verdict)
         });
         let _ = writeln!(
             text,
@@ -148,25 +159,31 @@ pub fn compare_assessments(documents: &[Document]) -> String {
             verdicts.collect::<Vec<_>>().join(" | ")
         );
     }
+    let reasons = |section: &SectionResults| {
+        let reason = section.not_evaluated.as_ref()?;
+        Some(format!("- Section {} is not evaluated because {reason}.\n", section.number))
+    };
+    let reasons: String = first.sections.iter().filter_map(reasons).collect();
+    if !reasons.is_empty() {
+        let _ = write!(text, "\n{reasons}");
+    }
     text.push_str(
-        "\n## Points beyond the margin\n\nThe table has, for each claim, the number of points beyond the margin and the number of all points. \
-         Undecided points do not count as beyond.\n",
+        "\n## Points beyond the margin\n\nA cell has the number of the claim's points beyond the margin, and the number of all of its points. In \
+         bold, the claim does not hold, also after the correction for the number of claims.\n",
     );
-    head(&mut text, "claim");
+    head(&mut text, &["claim", "margin"]);
     for (number, (section, experiment, claim)) in first.claims().enumerate() {
         let cells = documents.iter().map(|document| {
-            let Some((.., cell_result)) = document.claims().nth(number) else { return String::new() };
-            let (beyond, total) = (cell_result.count(ClaimOutcome::DoesNotHold), cell_result.points.len());
-            let cell = format!("{beyond} of {total}");
-            if cell_result.verdict == Verdict::DoesNotHold { format!("**{cell}**") } else { cell }
+            document.claims().nth(number).map_or_else(String::new, |(.., claim)| format_beyond_count(claim))
         });
         let cells: Vec<String> = cells.collect();
         let _ = writeln!(
             text,
-            "| {} {}: {} | {} |",
+            "| {}, {}: {} | `{}` | {} |",
             section.number,
             experiment.title,
             claim.text,
+            claim.margin,
             cells.join(" | ")
         );
     }
@@ -185,7 +202,7 @@ pub fn compare_assessments(documents: &[Document]) -> String {
             let measure = &claim.measure;
             let _ = writeln!(
                 text,
-                "- {} {}: not \"{}\"; `{measure}` {cell_result} at {}",
+                "- {}, {}: not \"{}\"; `{measure}` {cell_result} at {}",
                 section.number,
                 experiment.title,
                 claim.text,
@@ -196,15 +213,37 @@ pub fn compare_assessments(documents: &[Document]) -> String {
     text + &format_margins(first)
 }
 
+/// Formats a section's verdict; if only some of its claims are evaluated, with their number.
+fn format_section_verdict(section: &SectionResults) -> String {
+    let claims = || section.experiments.iter().flat_map(|of| &of.claims);
+    let evaluated = claims().filter(|claim| claim.verdict != Verdict::NotEvaluated).count();
+    let verdict = bold_verdict(section.verdict);
+    match claims().count() {
+        total if evaluated == 0 || evaluated == total => verdict,
+        total => format!("{verdict} ({evaluated} of {total} claims evaluated)"),
+    }
+}
+
+/// Formats the number of a claim's points beyond the margin. A claim without results has none, which would look like success.
+fn format_beyond_count(claim: &ClaimResults) -> String {
+    let cell = format!("{} of {}", claim.count(ClaimOutcome::DoesNotHold), claim.points.len());
+    match claim.verdict {
+        Verdict::NotEvaluated => claim.verdict.label().to_owned(),
+        Verdict::DoesNotHold => format!("**{cell}**"),
+        Verdict::Holds | Verdict::NotDecided => cell,
+    }
+}
+
 fn frame_of_all(document: &Document) -> String {
     let (first, count) = document.seeds;
     let quick = if document.quick { " Quick assessment (--quick): few points and seeds." } else { "" };
     format!(
-        "Simulation by thalweg {}: {} points, each simulated with {} with each scheme and, under the same random numbers, with {} in its \
-         place.{quick}",
+        "Simulation by thalweg {}: {} points, each simulated with {} for each scheme and, under the same random numbers, for {} in its \
+         place. {}{quick}",
         document.tool_version,
         document.points,
         format_seeds(first, count),
-        document.references.join(" and ")
+        document.references.join(" and "),
+        verdict_basis_sentence(document)
     )
 }

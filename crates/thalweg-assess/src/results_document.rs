@@ -214,6 +214,17 @@ impl Document {
         })
     }
 
+    /// Returns the numbers of the sections with a claim that a margin decides, in order.
+    pub fn sections_of_margin(&self, margin: &str) -> Vec<&str> {
+        let mut numbers: Vec<&str> = Vec::new();
+        for (section, _, claim) in self.claims() {
+            if claim.margin == margin && numbers.last() != Some(&section.number.as_str()) {
+                numbers.push(&section.number);
+            }
+        }
+        numbers
+    }
+
     /// Returns the number of claims with a verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.claims().filter(|(.., claim)| claim.verdict == verdict).count()

@@ -23,7 +23,7 @@ pub(crate) fn format_claim_value(claim: &ClaimResults, of: f64) -> String {
         .unwrap_or_else(|| of.to_string())
 }
 
-/// Formats the values of a point, such as `rate 10 Mbit/s, delay 10 ms`: factors by the last parts of their names.
+/// Formats the values of a point, such as `rate 10 Mbit/s, queue capacity 1 bdp`: factors by the last parts of their names.
 pub(crate) fn point_words(point: &PointResults) -> String {
     if let Some(title) = point.values.get("title") {
         return title.clone();
@@ -32,22 +32,18 @@ pub(crate) fn point_words(point: &PointResults) -> String {
     point.values.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Shortens a factor's name to its distinctive parts: `flow.tested.count` to `tested count`, `link.bottleneck.rate` to
-/// `rate`.
+/// Shortens a factor's name to its distinctive parts: `flow.tested.count` to `tested count`,
+/// `link.bottleneck.queue.capacity` to `queue capacity`.
 pub(crate) fn shorten_factor_name(name: &str) -> String {
-    let mut parts: Vec<&str> = name.split('.').collect();
+    let parts: Vec<&str> = name.split('.').collect();
     match parts.as_slice() {
-        ["link", _, .., last] => (*last).to_owned(),
-        ["flow", ..] => {
-            parts.remove(0);
-            parts.join(" ")
-        }
+        ["link", _, rest @ ..] | ["flow", rest @ ..] if !rest.is_empty() => rest.join(" "),
         _ => name.to_owned(),
     }
 }
 
-/// Formats a point. With a reference: the distance from it, such as `4.1 Mbit/s for cubic's 9.2 Mbit/s, -55.4 % (+/-
-/// 2.1 %)`. With a bound: the value, that of the worst run, and the reference's.
+/// Formats a point. With a reference: the distance from it, such as `4.1 Mbit/s, cubic 9.2 Mbit/s: -55.4 % (+/- 2.1 %)`.
+/// With a bound: the value, that of the worst run, and the reference's.
 pub(crate) fn format_point(claim: &ClaimResults, point: &PointResults, style: Style) -> String {
     let Some(mean) = point.mean else { return "no value".to_owned() };
     let mut text = format_claim_value(claim, mean);
@@ -62,8 +58,8 @@ pub(crate) fn format_point(claim: &ClaimResults, point: &PointResults, style: St
         return text;
     }
     let Some(reference) = point.references.first() else { return text };
-    let Some(other) = reference.mean else { return format!("{text}, and {} has no value", reference.scheme) };
-    text.push_str(&format!(" for {}'s {}", reference.scheme, format_claim_value(claim, other)));
+    let Some(other) = reference.mean else { return format!("{text}, {} no value", reference.scheme) };
+    text.push_str(&format!(", {} {}", reference.scheme, format_claim_value(claim, other)));
     if let Some(difference) = reference.difference.filter(|_| other != 0.0) {
         text.push_str(&format_relative_difference(
             difference / other.abs(),
@@ -75,17 +71,17 @@ pub(crate) fn format_point(claim: &ClaimResults, point: &PointResults, style: St
 }
 
 /// Formats a relative difference with its 95 % interval: in percent, or from three times the reference as a factor with two
-/// significant digits.
+/// significant digits, without an interval whose ends do not differ in these digits.
 fn format_relative_difference(difference: f64, half: Option<f64>, style: Style) -> String {
     if difference < MIN_FACTOR - 1.0 {
         let half = half.map(|half| format!(" ({} {:.1} %)", style.plus_minus(), 100.0 * half));
-        return format!(", {:+.1} %{}", 100.0 * difference, half.unwrap_or_default());
+        return format!(": {:+.1} %{}", 100.0 * difference, half.unwrap_or_default());
     }
     let ratio = 1.0 + difference;
-    let interval = half.map(|half| {
-        format!(" ({} to {})", format_factor((ratio - half).max(1.0)), format_factor(ratio + half))
-    });
-    format!(", {} times{}", format_factor(ratio), interval.unwrap_or_default())
+    let ends = half.map(|half| [(ratio - half).max(1.0), ratio + half].map(format_factor));
+    // Ends that are equal when rounded say nothing.
+    let interval = ends.filter(|[low, high]| low != high).map(|[low, high]| format!(" ({low} to {high})"));
+    format!(": {} times{}", format_factor(ratio), interval.unwrap_or_default())
 }
 
 /// Value over that of the reference from which differences are factors.
@@ -189,24 +185,42 @@ pub(crate) fn describe_parameters(document: &Document) -> String {
     let beside = if others.is_empty() {
         String::new()
     } else {
-        format!(" and, under the same random numbers, with {} in its place", others.join(" and "))
+        format!(" and, under the same random numbers, for {} in its place", others.join(" and "))
     };
     let set = match document.sets.as_slice() {
         [] => String::new(),
         sets => format!(", with {} everywhere", sets.join(" and ")),
     };
-    let by = if document.claims().any(|(.., claim)| claim.is_relative) {
-        document.references.first().map_or("nothing", String::as_str)
-    } else {
-        "a bound"
-    };
     format!(
-        "{}, each simulated with {} with {}{beside}{set}: {}. Verdicts compare with {by}.{quick}",
+        "{}, each simulated with {} for {}{beside}{set}: {}. {}{quick}",
         format_count(document.points as u64, "point"),
         format_seeds(first, count),
         document.scheme,
         format_count(document.runs as u64, "run"),
+        verdict_basis_sentence(document)
     )
+}
+
+/// States what verdicts compare the scheme with: the first reference, bounds, or both.
+pub(crate) fn verdict_basis_sentence(document: &Document) -> String {
+    let reference = document.references.first().map_or("nothing", String::as_str);
+    let has_claims = |is_relative| document.claims().any(|(.., claim)| claim.is_relative == is_relative);
+    match (has_claims(true), has_claims(false)) {
+        (true, true) => format!("Verdicts compare with {reference} or with absolute bounds."),
+        (true, false) => format!("Verdicts compare with {reference}."),
+        (false, _) => "Verdicts compare with absolute bounds.".to_owned(),
+    }
+}
+
+/// States that claims which compare a reference with itself hold by construction; `None` for other schemes.
+pub(crate) fn own_reference_sentence(document: &Document) -> Option<String> {
+    let is_own = document.references.first() == Some(&document.scheme);
+    (is_own && document.claims().any(|(.., claim)| claim.is_relative)).then(|| {
+        format!(
+            "`{}` is its own reference: its claims hold by construction, except those with an absolute bound.",
+            document.scheme
+        )
+    })
 }
 
 /// Formats the seeds of a point, such as `seeds 1 to 10`.
@@ -220,12 +234,18 @@ pub(crate) fn defaults_warning(document: &Document) -> Option<String> {
     differing_defaults_warning(&document.unlike_defaults, Remedy::Command)
 }
 
-/// Sentence on the tests.
-pub(crate) const TESTS: &str = "A point is within the margin if a one-sided paired t-test at 5 % shows that the mean difference is smaller than \
-    the margin. It is beyond the margin if the test, corrected for the number of the claim's points (Bonferroni), shows that the mean difference \
-    is larger. A claim holds if all of its points are within the margin, and does not hold if a point is beyond it; both verdicts are also \
-    corrected for the number of claims (Holm). All other claims are not decided at this number of runs. Intervals cover 95 % each, without \
-    correction.";
+/// Sentences on the tests.
+pub(crate) const TESTS: &str = "A point is a scenario with one value of each factor. It is within the margin if a one-sided paired t-test at \
+    5 % shows that the mean difference from the reference is smaller than the margin. It is beyond the margin if the test, corrected for the \
+    number of the claim's points (Bonferroni), shows that the mean difference is larger. If the margin is an absolute bound, the test compares \
+    the mean with the bound; a bound of every run decides without a test. A claim holds if all of its points are within the margin, and does \
+    not hold if a point is beyond it; both verdicts are also corrected for the number of claims (Holm). A claim without a comparable result at \
+    any point is not evaluated. All other claims are not decided with this number of runs. Differences are relative to the mean of the \
+    reference, with 95 % confidence intervals that are not corrected; intervals are symmetric, and may extend below -100 %.";
+
+/// Sentence on the verdicts of sections.
+pub(crate) const SECTIONS: &str =
+    "A section holds if all of its evaluated claims hold, and does not hold if one does not.";
 
 /// Returns the sentence on router support that the scheme needs and does not have here.
 pub(crate) fn router_support_sentence(needs: &str) -> String {
@@ -280,10 +300,24 @@ mod tests {
     #[test]
     fn large_differences_are_factors_with_two_digits() {
         let text = |difference, half| format_relative_difference(difference, half, Style::PLAIN);
-        assert_eq!(text(-0.554, Some(0.021)), ", -55.4 % (+/- 2.1 %)");
-        assert_eq!(text(1.99, None), ", +199.0 %");
-        assert_eq!(text(48.572, Some(18.831)), ", 50 times (31 to 68)");
-        assert_eq!(text(2.13, Some(4.0)), ", 3.1 times (1.0 to 7.1)");
-        assert_eq!(text(1233.0, None), ", 1200 times");
+        assert_eq!(text(-0.554, Some(0.021)), ": -55.4 % (+/- 2.1 %)");
+        assert_eq!(text(1.99, None), ": +199.0 %");
+        assert_eq!(text(48.572, Some(18.831)), ": 50 times (31 to 68)");
+        assert_eq!(text(2.13, Some(4.0)), ": 3.1 times (1.0 to 7.1)");
+        assert_eq!(text(1233.0, None), ": 1200 times");
+        assert_eq!(text(1400.0, Some(9.0)), ": 1400 times");
+    }
+
+    #[test]
+    fn factors_are_named_by_their_place_in_the_flow_or_link() {
+        for (name, short) in [
+            ("link.bottleneck.rate", "rate"),
+            ("link.bottleneck.queue.capacity", "queue capacity"),
+            ("flow.tested.count", "tested count"),
+            ("title", "title"),
+            ("link.bottleneck", "link.bottleneck"),
+        ] {
+            assert_eq!(shorten_factor_name(name), short);
+        }
     }
 }

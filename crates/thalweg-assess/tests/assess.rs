@@ -216,7 +216,7 @@ fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     let text = markdown(&greedy);
     for part in [
         "**does not hold**",
-        "| `goodput` | Goodput of others | at most 20 % plus 1 kbit/s lower |",
+        "| `goodput` | Goodput of others | at most 20 % plus 1 kbit/s lower | 1 |",
         "Not evaluated because it is a test.",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -226,7 +226,39 @@ fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     assert!(xml.contains("failures=\"2\"") && xml.matches("<failure ").count() == 2, "{xml}");
     let both = compare_assessments(&[cubic, greedy]);
     assert!(both.contains("| 1 Harm | holds | **does not hold** |"), "{both}");
-    assert!(both.contains("not \"CUBIC's goodput is no lower than beside CUBIC\""), "{both}");
+    let failed = "- 1, Beside CUBIC: not \"CUBIC's goodput is no lower than beside CUBIC\"; `goodput_bps` ";
+    assert!(both.contains(failed), "{both}");
+    assert!(both.contains("Verdicts compare with cubic or with absolute bounds."), "{both}");
+    assert!(both.contains("- Section 3 is not evaluated because it is a test.\n"), "{both}");
+}
+
+/// CUBIC states no target queue: neither a cell nor a section's verdict suggests that its claim was tested.
+#[test]
+fn claims_without_results_are_not_shown_as_successes() {
+    let folder = temporary_path("assess-not-evaluated");
+    let claim = r#"{ text = "The queue is short", of = ["tested", "core"], measure = "queue_per_target", margin = "short" }"#;
+    let plan = PLAN.replace(
+        "\"link.core.rate\" = [\"2 Mbit/s\"] } }]",
+        &format!("\"link.core.rate\" = [\"2 Mbit/s\"] }} }}, {claim}]"),
+    );
+    assert!(plan.contains(claim));
+    fs::write(folder.join("plan.toml"), plan).unwrap();
+    let bound = "[short]\nabout = \"Queue divided by the target\"\nat-most = \"1000\"\n";
+    fs::write(folder.join("margins.toml"), format!("{MARGINS}{bound}")).unwrap();
+    let assessed = |scheme| assess(&folder, "runs", scheme, &Choice::default(), 2).unwrap();
+    let (cubic, vegas) = (assessed("cubic"), assessed("vegas"));
+    let verdict = |document: &Document| document.claims().nth(3).map(|(.., claim)| claim.verdict);
+    assert_eq!(verdict(&cubic), Some(Verdict::NotEvaluated));
+    assert_ne!(verdict(&vegas), Some(Verdict::NotEvaluated));
+    let single = markdown(&cubic);
+    assert!(single.contains("| 2 | Use | holds | 1 |  |  | 1 |"), "{single}");
+    assert!(single.contains("`cubic` is its own reference"), "{single}");
+    let both = compare_assessments(&[cubic, vegas]);
+    assert!(both.contains("| 2, The link: The queue is short | `short` | not evaluated | "), "{both}");
+    assert!(both.contains("| 2 Use | holds (1 of 2 claims evaluated) | "), "{both}");
+    assert_eq!(both.matches("claims evaluated)").count(), 1, "{both}");
+    assert_eq!(both.matches("is its own reference").count(), 1, "{both}");
+    assert!(both.contains("| `short` | Queue divided by the target | at most 1000 | 2 |"), "{both}");
 }
 
 #[test]
