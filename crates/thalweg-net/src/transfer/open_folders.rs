@@ -214,18 +214,43 @@ impl Dir {
         }
     }
 
-    /// Creates a hard link to a file.
+    /// Creates a hard link to a file within this folder.
     ///
     /// # Errors
     /// The name is taken, or the file supports no further link.
-    pub fn link(&self, from: &OsStr, into: &Dir, to: &OsStr) -> io::Result<()> {
+    pub fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::linkat(
             &self.0,
             require_single_component(from)?,
-            &into.0,
+            &self.0,
             require_single_component(to)?,
             AtFlags::empty(),
         )?)
+    }
+
+    /// Opens the entry `name` as a reference, which needs no permission for its contents. Does not follow links.
+    ///
+    /// # Errors
+    /// There is no such entry.
+    pub fn open_reference(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::openat(&self.0, require_single_component(name)?, flags, Mode::empty())?))
+    }
+
+    /// Creates a hard link to an open file, even if another file has taken its name.
+    ///
+    /// # Errors
+    /// The name is taken, the file has no name any more, or the link cannot be created.
+    pub fn link_open_file(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        let name = require_single_component(name)?;
+        match rustix::fs::linkat(file, "", &self.0, name, AtFlags::EMPTY_PATH) {
+            // Linux before 6.10 permits it to privileged processes only.
+            Err(rustix::io::Errno::NOENT) => {
+                let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+                Ok(rustix::fs::linkat(rustix::fs::CWD, link, &self.0, name, AtFlags::SYMLINK_FOLLOW)?)
+            }
+            result => Ok(result?),
+        }
     }
 
     /// Creates a symbolic link.

@@ -138,11 +138,8 @@ impl ExistingFilePolicy {
             let mut name = place.name.clone().into_vec();
             name.extend_from_slice(format!(".~{number}~").as_bytes());
             let name = OsString::from_vec(name);
-            let kept = if is_displaced {
-                dir.rename_new(&place.name, &name)
-            } else {
-                dir.link(&place.name, dir, &name)
-            };
+            let kept =
+                if is_displaced { dir.rename_new(&place.name, &name) } else { dir.link(&place.name, &name) };
             match kept {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(error)),

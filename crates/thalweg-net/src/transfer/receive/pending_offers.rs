@@ -17,6 +17,8 @@ pub struct PendingOffer {
     pub mode: u32,
     /// Pieces of the unfinished file to verify.
     pub pieces: Pieces,
+    /// Device and inode number of the existing file whose hash was sent to the sender, if any.
+    pub hashed_id: Option<(u64, u64)>,
     /// [Memory](crate::transfer::transfer_messages::Offer::memory_bytes) of the offer.
     pub memory_bytes: usize,
 }

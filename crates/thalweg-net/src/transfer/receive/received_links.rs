@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Outcome of creating a link.
@@ -140,14 +141,23 @@ impl HardLink {
         results.link(self.id, &self.name, made);
     }
 
+    /// Creates the link through a descriptor of the file. By name it could lead to a file that replaced it meanwhile,
+    /// under a temporary name that another process of this sender renames.
     fn make(&self, first: &FirstHardLink) -> Result<LinkOutcome, Fault> {
-        let from = first.folder.open_descriptor()?;
-        let failed = |error: io::Error| Fault::from_io_error(&error);
-        let file = from.lookup(&first.name).map_err(failed)?.filter(|file| file.id == first.id);
-        let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was replaced meanwhile");
-        let file = file.ok_or_else(gone)?;
-        let is_it = |_: &Dir, _: &OsStr, entry: &Entry| entry.id == file.id;
-        place_entry(&self.place, &self.to, &file, is_it, |dir, to| from.link(&first.name, dir, to))
+        let replaced = || Fault::new(FaultKind::Stopped, "the file that it links to was replaced meanwhile");
+        let file = first.folder.open_descriptor()?.open_reference(&first.name).map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound { replaced() } else { Fault::from_io_error(&error) }
+        })?;
+        let entry = Entry::of(&file).map_err(|error| Fault::from_io_error(&error))?;
+        if entry.id != first.id {
+            return Err(replaced());
+        }
+        let is_it = |_: &Dir, _: &OsStr, found: &Entry| found.id == entry.id;
+        let made = place_entry(&self.place, &self.to, &entry, is_it, |dir, to| dir.link_open_file(&file, to));
+        made.map_err(|fault| {
+            let is_nameless = file.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
+            if is_nameless { replaced() } else { fault }
+        })
     }
 }
 

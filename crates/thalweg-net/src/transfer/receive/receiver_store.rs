@@ -296,8 +296,9 @@ impl Store {
                 return Ok(ToSender::Skip { id });
             }
             if self.checksum && there.is_none() {
-                let hash = hash_existing_file(&dir, &place.name)?;
-                self.want(id, offer, named, Some(place), 0);
+                let (hash, hashed_id) = hash_existing_file(&dir, &place.name)?;
+                let pending = self.pending_offer(offer, named, Some(place), 0);
+                self.pending.insert(id, PendingOffer { hashed_id: Some(hashed_id), ..pending });
                 return Ok(ToSender::Hash { id, hash });
             }
         }
@@ -314,57 +315,79 @@ impl Store {
         &mut self,
         id: u64,
         offer: &Offer,
-        (name, memory_bytes): (&str, usize),
+        named: (&str, usize),
         place: Option<EntryTarget>,
         length: u64,
     ) -> ToSender {
+        self.pending.insert(id, self.pending_offer(offer, named, place, length));
+        if length > 0 { ToSender::HasPartial { id, length } } else { ToSender::Want { id } }
+    }
+
+    fn pending_offer(
+        &self,
+        offer: &Offer,
+        (name, memory_bytes): (&str, usize),
+        place: Option<EntryTarget>,
+        length: u64,
+    ) -> PendingOffer {
         let file = match offer.kind {
             OfferKind::File { size, modified, .. } => Some((size, modified)),
             _ => None,
         };
         let pieces = Pieces::new(file.map_or(0, |(size, _)| size), length);
         let mode = self.mode(offer.mode);
-        let pending = PendingOffer { name: name.to_owned(), place, file, mode, pieces, memory_bytes };
-        self.pending.insert(id, pending);
-        if length > 0 { ToSender::HasPartial { id, length } } else { ToSender::Want { id } }
+        PendingOffer { name: name.to_owned(), place, file, mode, pieces, hashed_id: None, memory_bytes }
     }
 
     fn same(&mut self, id: u64) -> Result<(), Error> {
-        let Some(PendingOffer { place: Some(place), file: Some((size, modified)), mode, .. }) =
-            self.pending.remove(id)
+        let Some(PendingOffer {
+            place: Some(place),
+            file: Some((size, modified)),
+            mode,
+            hashed_id: Some(hashed_id),
+            ..
+        }) = self.pending.remove(id)
         else {
-            return sender_violation("it compares a file that was not offered");
+            return sender_violation("it compares a file of which it got no hash");
         };
-        // Failure to set metadata is ignored: the contents match.
-        let here = self.update_metadata(&place, mode, modified).ok();
+        // A file that was replaced since was unchanged when it was compared; the other one keeps its metadata.
+        let updated = self.update_metadata(&place, hashed_id, mode, modified);
         self.count_unchanged(size);
-        let first = here.map(|id| FirstHardLink { folder: place.folder, name: place.name, id });
+        let first =
+            updated.ok().map(|()| FirstHardLink { folder: place.folder, name: place.name, id: hashed_id });
         self.results.shared.finish_file(id, first.as_ref(), &self.results);
         Ok(())
     }
 
-    /// Sets permissions and time of a file whose contents match the sender's, if this sender may change it. Returns its
-    /// device and inode number.
+    /// Sets permissions and time of a file whose contents match the sender's, if this sender may change it.
+    ///
+    /// # Errors
+    /// Another file has replaced it since its hash was sent.
     fn update_metadata(
         &self,
         place: &EntryTarget,
+        hashed_id: (u64, u64),
         mode: u32,
         modified: ModificationTime,
-    ) -> Result<(u64, u64), Fault> {
+    ) -> Result<(), Fault> {
         let Some(to) = &self.destination else { return Err(FaultKind::Folder.into()) };
         let failed = |error: io::Error| Fault::from_io_error(&error);
         let dir = place.folder.open_descriptor()?;
         let file = open_existing_file(&dir, &place.name)?;
         let here = Entry::of(&file).map_err(failed)?;
+        if here.id != hashed_id {
+            return Err(FaultKind::Busy.into());
+        }
         if to.existing.may_replace(&dir, place, &here, EntryKind::File, &to.tag).is_ok() {
             let dress = || {
                 file_metadata::set_mode(&file, mode)?;
                 file_metadata::set_time(&file, modified)?;
                 existing_files::mark_complete(&file, &to.tag)
             };
+            // A failure is ignored: the contents match.
             let _ = dress();
         }
-        Ok(here.id)
+        Ok(())
     }
 
     fn begin(&mut self, id: u64) -> Result<(), Error> {
@@ -542,10 +565,10 @@ fn open_existing_file(dir: &Dir, name: &OsStr) -> Result<File, Fault> {
     }
 }
 
-/// Returns the hash of the existing file.
-fn hash_existing_file(dir: &Dir, name: &OsStr) -> Result<Digest, Fault> {
+/// Returns the hash of the existing file, and its device and inode number.
+fn hash_existing_file(dir: &Dir, name: &OsStr) -> Result<(Digest, (u64, u64)), Fault> {
     let failed = |error: io::Error| Fault::from_io_error(&error);
     let file = open_existing_file(dir, name)?;
-    let size = file.metadata().map_err(failed)?.len();
-    tree_hash::hash_file(&file, size).map_err(failed)
+    let entry = Entry::of(&file).map_err(failed)?;
+    Ok((tree_hash::hash_file(&file, entry.size).map_err(failed)?, entry.id))
 }

@@ -283,42 +283,8 @@ fn open_unfinished(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<Fil
     let failed = |error: io::Error| Fault::from_io_error(&error);
     // A concurrent transfer can finish and rename the file between two checks; rarely twice.
     for _ in 0..ATTEMPTS {
-        match dir.create(name) {
-            Ok(file) => {
-                if let Err(fault) = quota.map_or(Ok(()), Quota::take_entry) {
-                    drop(file);
-                    let _ = dir.remove(name);
-                    return Err(fault);
-                }
-                return match lock_exclusively(&file) {
-                    Ok(()) => Ok(file),
-                    Err(fault) => {
-                        // A busy file belongs to the transfer that opened it first.
-                        if fault.kind != FaultKind::Busy {
-                            let _ = dir.remove(name);
-                            quota.inspect(|quota| quota.give_back_entry());
-                        }
-                        Err(fault)
-                    }
-                };
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(failed(error)),
-        }
-        let Some(before) = dir.lookup(name).map_err(failed)? else { continue };
-        if !before.is_file() {
-            return Err(obstruction_fault(&before));
-        }
-        if !before.is_single {
-            return Err(Fault::new(FaultKind::PathConflict, "a file that has a second name"));
-        }
-        let file = match dir.write(name) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(failed(error)),
-        };
-        lock_exclusively(&file)?;
-        // The previous lock holder may have renamed it.
+        let Some(file) = open_and_lock(dir, name, quota)? else { continue };
+        // Another process may have locked it first, even if it was created here, and renamed it when it was complete.
         let opened = Entry::of(&file).map_err(failed)?;
         let now = dir.lookup(name).map_err(failed)?;
         if now.is_some_and(|now| now.is_file() && now.is_single && now.id == opened.id) {
@@ -328,6 +294,42 @@ fn open_unfinished(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<Fil
     Err(FaultKind::Busy.into())
 }
 
+/// Creates the unfinished file or opens the existing one, and locks it; `None` if it was renamed or removed meanwhile.
+fn open_and_lock(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<Option<File>, Fault> {
+    let failed = |error: io::Error| Fault::from_io_error(&error);
+    match dir.create(name) {
+        Ok(file) => {
+            if let Err(fault) = quota.map_or(Ok(()), Quota::take_entry) {
+                drop(file);
+                let _ = dir.remove(name);
+                return Err(fault);
+            }
+            let locked = lock_exclusively(&file).inspect_err(|fault| {
+                // A busy file belongs to the transfer that locked it first.
+                if fault.kind != FaultKind::Busy {
+                    let _ = dir.remove(name);
+                    quota.inspect(|quota| quota.give_back_entry());
+                }
+            });
+            return locked.map(|()| Some(file));
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let Some(before) = dir.lookup(name).map_err(failed)? else { return Ok(None) };
+    if !before.is_file() {
+        return Err(obstruction_fault(&before));
+    }
+    if !before.is_single {
+        return Err(Fault::new(FaultKind::PathConflict, "a file that has a second name"));
+    }
+    match dir.write(name) {
+        Ok(file) => lock_exclusively(&file).map(|()| Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
 fn lock_exclusively(file: &File) -> Result<(), Fault> {
     match file.try_lock() {
         Ok(()) => Ok(()),
@@ -335,5 +337,45 @@ fn lock_exclusively(file: &File) -> Result<(), Fault> {
         // Some file systems support no locks.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(error)) => Err(Fault::from_io_error(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two processes open, complete and rename files of one name, as fast as they can.
+    #[test]
+    fn an_opened_file_still_has_its_name() {
+        let top = std::env::temp_dir().join(format!("thalweg-unfinished-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&top);
+        std::fs::create_dir_all(&top).unwrap();
+        let (name, complete) = (OsStr::new("part"), OsStr::new("complete"));
+        let open_and_rename = || {
+            let dir = Dir::open(&top).unwrap();
+            let mut opened = 0;
+            for _ in 0..20_000 {
+                match open_unfinished(&dir, name, None) {
+                    Ok(file) => {
+                        let now = dir.lookup(name).unwrap().map(|entry| entry.id);
+                        assert_eq!(
+                            now,
+                            Some(Entry::of(&file).unwrap().id),
+                            "another process has completed it"
+                        );
+                        dir.rename(name, complete).unwrap();
+                        opened += 1;
+                    }
+                    Err(fault) => assert_eq!(fault.kind, FaultKind::Busy),
+                }
+            }
+            opened
+        };
+        let opened = std::thread::scope(|scope| {
+            let threads = [scope.spawn(open_and_rename), scope.spawn(open_and_rename)];
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert!(opened.iter().all(|opened| *opened > 0), "{opened:?}");
+        std::fs::remove_dir_all(&top).unwrap();
     }
 }

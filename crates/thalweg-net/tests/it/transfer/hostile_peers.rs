@@ -12,8 +12,9 @@ use thalweg_net::transfer::transfer_messages::{
 };
 use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{
-    Claims, Destination, Error, Fault, FaultKind, Options, Priority, Progress, Report, Roots, Source, Target,
-    TransferOutcome, TransferScheduler, receive_transfer, send_transfer, unfinished_name,
+    Claims, Destination, Error, ExistingFilePolicy, Fault, FaultKind, Options, Priority, Progress, Report,
+    Roots, Source, Target, TransferOutcome, TransferScheduler, receive_transfer, send_transfer,
+    unfinished_name,
 };
 
 fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
@@ -107,6 +108,7 @@ fn frames_out_of_order_end_the_transfer() {
     is_refused(std::slice::from_ref(&end));
     is_refused(&[ToReceiver::KeepBlock]);
     is_refused(&[ToReceiver::Unchanged { id: 0 }]);
+    is_refused(&[file(0, "a", 1), ToReceiver::Unchanged { id: 0 }]);
     is_refused(&[file(0, "a", 1), ToReceiver::Finish]);
     is_refused(&[file(0, "a", 1), begin(0), begin(0)]);
     is_refused(&[file(0, "a", 1), begin(1)]);
@@ -142,6 +144,37 @@ fn frames_out_of_order_end_the_transfer() {
     let deep = (0..12).map(|depth| folder(depth, &"d".repeat(250)));
     let files = (0..800).map(|number| file(12, &format!("{number:04}"), 1));
     is_refused(&deep.chain(files).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_that_replaces_a_compared_one_keeps_its_time() {
+    let to = TestFolder::new("to");
+    to.write("a", b"x");
+    let (mut peer, mut from_peer, to_peer, mut from_receiver) = pipes(Break::never());
+    let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
+    let target = Target::Folder(destination.with_existing(ExistingFilePolicy::Any));
+    let receiver = std::thread::spawn(move || {
+        let scheduler = TransferScheduler::default();
+        receive_transfer(target, &scheduler, &mut from_peer, to_peer, &Arc::new(Progress::new()))
+    });
+    let ToReceiver::Hello { version, priority, named_items, .. } = hello() else { panic!("no greeting") };
+    let hello = ToReceiver::Hello { version, checksum: true, priority, named_items };
+    peer.write_all(&bytes(&[hello, file(0, "a", 1)])).unwrap();
+    let (mut replies, mut buffer) = (Vec::new(), [0; 1024]);
+    // The greeting is shorter than a hash, which follows it.
+    while replies.len() < 45 {
+        let count = from_receiver.read(&mut buffer).unwrap();
+        assert_ne!(count, 0, "the receiver ended: {replies:?}");
+        replies.extend_from_slice(&buffer[..count]);
+    }
+    let other = to.write("other", b"y");
+    std::fs::rename(other, to.join("a")).unwrap();
+    let before = to.tree();
+    peer.write_all(&bytes(&[ToReceiver::Unchanged { id: 0 }, ToReceiver::Finish])).unwrap();
+    drop(peer);
+    let outcome = receiver.join().unwrap();
+    outcome.result.unwrap();
+    assert_eq!((outcome.report.unchanged, to.tree()), (1, before));
 }
 
 #[test]

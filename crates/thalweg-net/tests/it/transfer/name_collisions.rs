@@ -96,12 +96,20 @@ fn is_named(named: &BTreeMap<String, FaultKind>, path: &Path) -> bool {
 fn holds_nothing_wrong(sources: &[&TestFolder], to: &TestFolder) -> Result<(), TestCaseError> {
     let sources: Vec<_> = sources.iter().map(|from| items(from.path())).collect();
     for (path, item) in items(to.path()) {
+        let holders = |item: &PreviewItem| -> Vec<_> {
+            let of = |(number, source): (usize, &BTreeMap<PathBuf, PreviewItem>)| {
+                let equal = source.iter().filter(|(_, other)| *other == item);
+                equal.map(|(path, _)| (number, path.clone())).collect::<Vec<_>>()
+            };
+            sources.iter().enumerate().flat_map(of).collect()
+        };
         let is_right = sources.iter().any(|source| source.get(&path) == Some(&item));
         prop_assert!(
             is_right,
-            "{} holds what is not a sender's: {:.60}",
+            "{} holds what no sender has there: {:.60}; the numbers of the senders that have it elsewhere, and where: {:?}",
             path.display(),
-            format!("{item:?}")
+            format!("{item:?}"),
+            holders(&item)
         );
     }
     Ok(())
