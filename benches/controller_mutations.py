@@ -274,7 +274,7 @@ DEVIATIONS = {
     "scream-base": ("own: the base delay is that of the first packet", "media/queueing_delay.rs",
                     ".filter(|base| above(**base) < 0)", ".filter(|_| false)"),
     "scream-losses": ("own: losses do not raise the target", "media/queueing_delay.rs", "1.5 * new", "new"),
-    "scream-newly": ("own: lost packets are no newly acknowledged bytes", "media/sent_packets.rs",
+    "scream-newly": ("own: lost packets do not count as newly acknowledged bytes", "media/sent_packets.rs",
                      ".map(|sent| u64::from(sent.bytes)).sum()",
                      ".filter(|sent| sent.is_acked).map(|sent| u64::from(sent.bytes)).sum()"),
     "scream-reordering": ("own: no reordering window", "media/sent_packets.rs", "now.since(missed) >= self.reordering", "true"),

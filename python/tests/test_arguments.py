@@ -106,7 +106,7 @@ def test_an_unknown_name_is_an_error_of_names(case: str) -> None:
     assert isinstance(caught.value, KeyError) and isinstance(caught.value, thalweg.ScenarioError)
 
 
-def test_what_is_no_name_is_no_error_of_names() -> None:
+def test_other_errors_are_not_of_unknown_names() -> None:
     calls: list[Call] = [
         lambda: ANY.run("dumbbell", set={"duration": "5 sec"}),
         lambda: ANY.explore("sscop", windw=3),

@@ -430,7 +430,7 @@ def test_a_failed_point_shows_the_command_to_rerun_it(tmp_path: Path) -> None:
     assert "by design" in str(caught.value.__cause__)
 
 
-def test_what_is_no_controller_no_seed_and_no_sweep_is_refused(tmp_path: Path) -> None:
+def test_other_values_than_controllers_seeds_and_sweeps_are_refused(tmp_path: Path) -> None:
     not_one: Any = int
     with pytest.raises(TypeError, match="class `int` does not derive from `thalweg.Controller`"):
         thalweg.compare("two-flows", [not_one])

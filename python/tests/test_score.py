@@ -150,7 +150,7 @@ def test_transfers_score_by_their_completion_times() -> None:
     assert 0.05 < mixed.goodput < 0.5
 
 
-def test_unfinished_transfers_are_no_gain() -> None:
+def test_unfinished_transfers_are_not_a_gain() -> None:
     def group(completions: int, unfinished: int, mean: float | None, goodput: float = 1e6) -> dict[str, Any]:
         return {"completions": completions, "unfinished": unfinished, "completion_mean_s": mean, "goodput_bps": goodput}
 
@@ -251,7 +251,7 @@ def test_the_time_of_the_reference_does_not_count() -> None:
     assert thalweg.score(Timid, {"fast": fast}, reps=1, limit=limit).value < 0.1
 
 
-def test_what_is_no_candidate_may_go_on() -> None:
+def test_schemes_that_are_not_candidates_may_go_on() -> None:
     assert thalweg.score(Aimd, ONE).runs == 2
     assert len(gc.get_objects()) > 0 and thalweg.run("two-flows", set={"duration": "6 s"}).fingerprint
     with pytest.raises(thalweg.ScenarioError, match="at least one"):

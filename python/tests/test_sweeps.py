@@ -30,7 +30,7 @@ def a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def test_names_are_no_files() -> None:
+def test_names_are_not_files() -> None:
     sweep = {"scenario": PATH, "grid": {"link.core.rate": [5e6, 1e7]}}
     before = thalweg.sweep(sweep, "before").document["points"]
     for name in ("a", "b", "web", "core", "cubic", "link", "50 pkt", "sweep.toml", "scenario.toml"):
@@ -190,7 +190,7 @@ def test_a_factor_without_effect_is_named() -> None:
         thalweg.sweep({"scenario": PATH, "grid": {"defaults.link.delay": ["1 ms", "9 ms"], "link.core.rate": [5e6, 1e7]}}, "default")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # Points of one value, and of values that change together, are no evidence.
+        # Points of one value, and of values that change together, are not evidence.
         thalweg.sweep({"scenario": PATH, "schemes": ["cubic"], "grid": {"link.core.rate": [5e6, 1e7]}}, "rates")
         together = [{"link.core.rate": 5e6, "link.core.delay": "5 ms"}, {"link.core.rate": 1e7, "link.core.delay": "6 ms"}]
         thalweg.sweep({"scenario": PATH, "list": together}, "list")

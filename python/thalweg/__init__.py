@@ -496,7 +496,7 @@ def assess(
 ) -> Verdict:
     """Assesses a scheme, or a class, by the criteria of RFC 9743 for new congestion control; returns the content of `SCHEME.json` in the
     folder `out`, beside the reports. Options are the command's: `quick=True`, `reps=30`, `pack="c4"`, `jobs=4`. Claims that do not hold,
-    and points at which a controller raises an exception, are no errors here: they are in the returned value, the latter under `failed`, the exception in the attribute `cause`.
+    and points at which a controller raises an exception, are not errors here: they are in the returned value, the latter under `failed`, the exception in the attribute `cause`.
     Runs are saved and reused as in a sweep, those of controllers by `key`."""
     factories = _factories(controllers)
     words = ["assess", f"--out={arguments.path('out', out)}", *_options(["assess"], options), "--json", "--quiet"]
@@ -633,7 +633,7 @@ def paper(
 
 
 def explore(protocol: str, **options: int | float | str | bool) -> dict[str, Any]:
-    """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`. A violation is no error here: it
+    """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`. A violation is not an error here: it
     is under `counterexample` of the returned value, with the events that lead to it; otherwise that is None."""
     words = ["explore", _command(protocol), *_options(["explore"], options), "--json", "--quiet"]
     return _verdict_of(words, {}, None, lambda document: document["counterexample"])

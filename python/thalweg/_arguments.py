@@ -70,7 +70,7 @@ def unicode(value: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ScenarioError(f"{value!r} is no text: it has a part of a character (a surrogate)") from None
+            raise ScenarioError(f"{value!r} is not text: it has a part of a character (a surrogate)") from None
     return value
 
 

@@ -532,7 +532,7 @@ fn is_chosen(claim: &Claim, values: &BTreeMap<String, String>) -> bool {
 /// Returns the value of each factor except the scheme.
 pub(crate) fn values_of(sweep: &Sweep<'_>, point: usize) -> BTreeMap<String, String> {
     let values = sweep.plan.named_values(point).into_iter().zip(&sweep.plan.factors);
-    let plain = values.filter(|(_, factor)| !factor.is_scheme);
+    let plain = values.filter(|(_, factor)| !factor.is_scheme());
     plain.map(|((name, value), _)| (name.to_owned(), value.to_owned())).collect()
 }
 

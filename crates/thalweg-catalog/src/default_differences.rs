@@ -176,7 +176,7 @@ impl ValueInUse {
     }
 
     /// Returns the value of a scheme that has the option, uses its default, and could have another value, or has one that
-    /// others can share and that matters for an application that `pauses`; `None` for other schemes. Values of presets are no
+    /// others can share and that matters for an application that `pauses`; `None` for other schemes. Values of presets are not
     /// defaults if `are_presets_chosen`.
     fn of_default(
         of: &ComparedScheme<'_>,

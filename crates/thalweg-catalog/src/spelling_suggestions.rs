@@ -18,7 +18,7 @@ pub fn nearest_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str
     if meant.is_some() {
         return meant.copied();
     }
-    // A name that exists elsewhere is no misspelling, but an addition may be a variant of it: `westwood+`.
+    // A name that exists elsewhere is not misspelt, but an addition may be a variant of it: `westwood+`.
     if is_known_elsewhere(&written) {
         return candidates.into_iter().find(|candidate| candidate.to_lowercase().starts_with(&written));
     }

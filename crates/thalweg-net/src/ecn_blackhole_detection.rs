@@ -300,7 +300,7 @@ mod tests {
         let flight = |packets: usize| format!("{}t{}", "s".repeat(packets), "r".repeat(packets));
         let (clean, long) = ("sa".repeat(40), "sa".repeat(260));
         assert_eq!(play(&format!("{}{clean}", flight(10))).state(), EcnState::Failed);
-        // Two packets are no evidence even where none of 256 is lost without ECT; ECT is tried again, and passes.
+        // Two packets are not evidence even where none of 256 is lost without ECT; ECT is tried again, and passes.
         let tried = play(&format!("{}{long}", flight(2)));
         assert_eq!((tried.state(), tried.ecn_capable()), (EcnState::Untested, true));
         assert_eq!(play(&format!("{}{long}{clean}", flight(2))).state(), EcnState::Capable);

@@ -559,7 +559,7 @@ mod tests {
                 first[31] |= high;
                 let made = Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters());
                 assert!(made.is_err(), "{point}");
-                // They are no valid public keys either: each Diffie-Hellman of the handshake uses this check.
+                // They are not valid public keys either: each Diffie-Hellman of the handshake uses this check.
                 let mut dh = Resolver::new([12; 32]).resolve_dh(&DHChoice::Curve25519).unwrap();
                 dh.set(server.secret());
                 assert!(dh.dh(&first, &mut [0; 32]).is_err(), "{point}");

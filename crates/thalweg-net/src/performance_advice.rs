@@ -36,7 +36,7 @@ pub enum Advice {
         /// Share of retransmitted packets.
         share: f64,
         /// True if packets were queued before they were lost: the rate is too high, rather than the wire lossy. This is
-        /// no evidence against a sender that finds its own rate, as it may keep a short queue on purpose.
+        /// not evidence against a sender that finds its own rate, as it may keep a short queue on purpose.
         was_queued: bool,
         /// True if that queue was long for the path nearly all the time, and so caused the losses.
         queue_was_long: bool,
@@ -231,7 +231,7 @@ impl Advisor {
     /// Returns the advice for a fixed-rate sender, if certain. Its whole time counts.
     pub fn advice_on_excessive_rate(&self) -> Option<Advice> {
         let mut samples: Vec<_> = self.samples.iter().filter(|sample| sample.packets > 0).collect();
-        // A dead path is no evidence about the rate.
+        // A dead path is not evidence about the rate.
         let last = samples.iter().rposition(|sample| sample.acked_bytes > 0.0);
         samples.truncate(last.map_or(0, |last| last + 1));
         let (packets, lost) = samples

@@ -47,7 +47,7 @@ struct ProcessCounters {
     packets: u64,
 }
 
-/// Transfers data, and returns the counts when so many bytes had arrived.
+/// Transfers the last of these numbers of bytes, and returns a snapshot of the counters at each number of received bytes.
 fn allocation_counts(offload: Offload, snapshot_at_bytes: &[u64]) -> Vec<ProcessCounters> {
     let (_socket, ours, theirs) = connected_pair(offload);
     let watch = ours.another_handle();

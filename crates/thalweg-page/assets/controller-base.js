@@ -81,7 +81,7 @@ function messageOf(error) {
     return `${error?.name ?? "Error"}: ${error?.message ?? error}${line ? ` (line ${line[1]})` : ""}`;
   } catch {
     // Anything can be thrown, also what throws when it is read.
-    return "Error: the controller threw a value that is no Error";
+    return "Error: the controller threw a value that is not an Error";
   }
 }
 

@@ -55,7 +55,7 @@ pub enum Notice {
     /// Nothing is in flight in either direction, which this endpoint will notice only through its retransmission timer,
     /// in families that have one. The timer has been running since the last packet was sent or received.
     Silence(Time),
-    /// PDUs of the peer waited for longer than the path's delay: they are no round-trip samples. Endpoints that take
+    /// PDUs of the peer waited for longer than the path's delay: they are not round-trip samples. Endpoints that take
     /// batches have processed them already.
     LatePdus,
     /// Media counters begin anew.

@@ -80,7 +80,7 @@ pub fn decode_responses(bytes: &[u8], expected: usize) -> Result<Vec<Response>, 
         Some((b'+', run)) => Ok(Response::Completed(run.to_vec())),
         Some((b'-', why)) => {
             let why = serde_json::from_slice(why);
-            why.map(Response::Failed).map_err(|error| format!("a reason that is no text: {error}"))
+            why.map(Response::Failed).map_err(|error| format!("a reason that is not text: {error}"))
         }
         _ => Err("a line that is neither a run nor a reason".to_owned()),
     };

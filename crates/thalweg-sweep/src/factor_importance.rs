@@ -246,7 +246,7 @@ mod tests {
         // Only where the halves are the same, or the opposite ones: with the limit of lists 4 of 10, 34 of 70 and 52 of
         // 252.
         assert_eq!([joined(5, 1), joined(8, 1), joined(10, 1)], [(1, 10), (2, 70), (2, 252)]);
-        // Repetition with each of four schemes is no further evidence.
+        // Repetition with each of four schemes is not further evidence.
         assert_eq!([joined(5, 4), joined(8, 4)], [(1, 10), (2, 70)]);
         // Campbell's test at 1 %: near 1 % of 12 870.
         let (of_sixteen, all) = joined(16, 1);
@@ -262,7 +262,7 @@ mod tests {
         let other = classes(&[0, 0, 1, 1, 0, 0, 1, 0]);
         assert_eq!(confounded_sets(&[delay.clone(), other.clone()], &drawn), [] as [Vec<usize>; 0]);
         assert_eq!(sets_of_given(&[delay.clone(), other.clone()]), [[0, 1]]);
-        // With one that is not random, association is no chance.
+        // With one that is not random, association is not due to chance.
         assert_eq!(confounded_sets(&[delay, other], &[Some(8), None]), [[0, 1]]);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::results_document::{Document, FactorResults, PointResults, metrics_of};
 use crate::svg_charts::{HeatMap, Scatter};
-use crate::sweep_points::{Plan, SCHEME};
+use crate::sweep_points::{Factor, Plan, SCHEME};
 use std::fmt::Write as _;
 use thalweg_report::output::{Remedy, differing_defaults_warning, format_value, heads_of, join_listed};
 use thalweg_report::report::first_screen_cards::{Card, write_cards};
@@ -218,7 +218,7 @@ fn write_scatter(
 ) {
     let Some(number) = plan.factors.iter().position(|of| of.key.text == factor.name) else { return };
     let Some((numbers, _)) = plan.factors[number].numbers() else { return };
-    let scheme = plan.factors.iter().position(|of| of.is_scheme);
+    let scheme = plan.factors.iter().position(Factor::is_scheme);
     let at = |point: &PointResults| {
         let current = &plan.points[point.point - 1];
         let colour = scheme.map_or(0, |scheme| current[scheme] as usize);

@@ -33,4 +33,4 @@ pub use run_store::{Purpose, Store, StoreError};
 pub use sweep_execution::{
     Budget, Failure, Load, LoadError, PointResult, Status, Sweep, SweepError, Unfinished,
 };
-pub use sweep_points::{Factor, Level, Plan, PlanError, Point, ShardState};
+pub use sweep_points::{Factor, FactorKind, Level, Plan, PlanError, Point, ShardState};

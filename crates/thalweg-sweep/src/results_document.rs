@@ -163,14 +163,14 @@ impl Tables {
     fn add(&mut self, plan: &Plan, numbers: &[Numbers], point: usize, run: &Run) -> io::Result<()> {
         for (kind, mut rows) in [Rows::flows(run), Rows::links(run)].into_iter().enumerate() {
             let count = rows.len();
-            let scheme = plan.factors.iter().position(|factor| factor.is_scheme);
+            let scheme = plan.factors.iter().position(Factor::is_scheme);
             let scheme = scheme.map(|number| plan.level(point, number).unquoted());
             if let Some(scheme) = scheme.filter(|_| kind == 0) {
                 // The flows that keep their own scheme belong to one of the point too.
                 rows.push_front("compared", Cells::Text(vec![scheme.to_owned(); count]));
             }
             for (number, factor) in
-                plan.factors.iter().enumerate().rev().filter(|(_, factor)| !factor.is_scheme)
+                plan.factors.iter().enumerate().rev().filter(|(_, factor)| !factor.is_scheme())
             {
                 let name = &factor.key.text;
                 let words = plan.level(point, number).unquoted();
@@ -254,7 +254,7 @@ impl Document {
         rerun: impl Fn(usize, u64) -> String,
     ) -> io::Result<Self> {
         let plan = &sweep.plan;
-        let numbers: Vec<Numbers> = plan.factors.iter().map(crate::sweep_points::Factor::numbers).collect();
+        let numbers: Vec<Numbers> = plan.factors.iter().map(Factor::numbers).collect();
         let is_whole = sweep.shard.1 <= 1;
         let mut tables = is_whole.then(|| Tables::new(store));
         let (mut points, mut failed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
@@ -311,7 +311,7 @@ impl Document {
         let factors = plan.factors.iter().zip(factor_units(sweep)).map(|(factor, unit)| FactorResults {
             name: factor.key.text.clone(),
             values: factor.levels.iter().map(|level| level.unquoted().to_owned()).collect(),
-            drawn: factor.is_drawn,
+            drawn: factor.is_drawn_from_range(),
             unit,
             numbers: factor.plain_numbers(),
         });
@@ -542,10 +542,10 @@ fn importance_by_metric(
 ) -> (BTreeMap<&'static str, Importance>, Vec<Vec<String>>) {
     let varied =
         plan.factors.iter().zip(numbers).enumerate().filter(|(_, (factor, _))| factor.levels.len() > 1);
-    let draws: Vec<Option<u32>> = varied.clone().map(|(_, (factor, _))| factor.draws).collect();
+    let draws: Vec<Option<u32>> = varied.clone().map(|(_, (factor, _))| factor.draws()).collect();
     let (names, mut classes): (Vec<&str>, Vec<Classes>) = varied
         .map(|(number, (factor, numbers))| {
-            let classes = match numbers.as_ref().filter(|_| factor.is_drawn) {
+            let classes = match numbers.as_ref().filter(|_| factor.is_drawn_from_range()) {
                 Some((values, _)) => {
                     let selected: Vec<f64> =
                         kept.iter().map(|&point| values[plan.points[point][number] as usize]).collect();
@@ -597,7 +597,7 @@ fn factor_units(sweep: &Sweep<'_>) -> Vec<Option<&'static str>> {
     let loaded = (0..plan.points.len()).take(MAX_LOADED).find_map(|point| sweep.load(point).ok());
     let mut number = sweep.file.sets.len();
     let unit = |(factor, is_plain): (&Factor, bool)| {
-        number += usize::from(!factor.is_scheme);
+        number += usize::from(!factor.is_scheme());
         loaded.as_ref().filter(|_| is_plain)?.unit_of_set(number)
     };
     plan.factors.iter().zip(is_plain).map(unit).collect()

@@ -6,7 +6,7 @@ use crate::program_identity::Program;
 use crate::remote_client::{Engine, EngineError};
 use crate::run_catching_failures::{SimulationOutcome, simulate_catching_panics};
 use crate::run_store::{Store, StoreError};
-use crate::sweep_points::{Plan, PlanError};
+use crate::sweep_points::{Factor, Plan, PlanError};
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -210,16 +210,16 @@ impl<'a> Sweep<'a> {
 
     /// Returns the point's changes to the scenario.
     pub fn sets(&self, point: usize) -> Vec<String> {
-        let of = |(number, factor): (usize, &crate::sweep_points::Factor)| {
+        let of = |(number, factor): (usize, &Factor)| {
             format!("{}={}", factor.key.text, self.plan.level(point, number).toml)
         };
-        let factors = self.plan.factors.iter().enumerate().filter(|(_, factor)| !factor.is_scheme);
+        let factors = self.plan.factors.iter().enumerate().filter(|(_, factor)| !factor.is_scheme());
         self.file.sets.iter().map(|set| set.text.clone()).chain(factors.map(of)).collect()
     }
 
     /// Returns the scheme that overrides that of the point's flows.
     pub fn scheme(&self, point: usize) -> Option<&str> {
-        let number = self.plan.factors.iter().position(|factor| factor.is_scheme)?;
+        let number = self.plan.factors.iter().position(Factor::is_scheme)?;
         Some(&self.plan.level(point, number).toml)
     }
 
@@ -228,7 +228,7 @@ impl<'a> Sweep<'a> {
         let mut all = Vec::new();
         let factors = self.plan.factors.iter().enumerate();
         for (number, _) in
-            factors.filter(|(_, factor)| factor.is_scheme || factor.key.text.ends_with(".scheme"))
+            factors.filter(|(_, factor)| factor.is_scheme() || factor.key.text.ends_with(".scheme"))
         {
             let others = |point: usize| {
                 let mut values = self.plan.points[point].clone();
@@ -266,7 +266,7 @@ impl<'a> Sweep<'a> {
         let mut faults: Vec<Diagnostic> = Vec::new();
         let (mut can_run, mut other) = (self.plan.factors.is_empty(), None);
         for (number, factor) in self.plan.factors.iter().enumerate() {
-            let levels = if factor.is_drawn { 1 } else { factor.levels.len().min(MAX_CHECKED) };
+            let levels = if factor.is_drawn_from_range() { 1 } else { factor.levels.len().min(MAX_CHECKED) };
             for level in 0..levels as u32 {
                 let with = |point: &usize| self.plan.points[*point][number] == level;
                 let points = (0..self.plan.points.len()).filter(with).take(MAX_TRIES);
@@ -317,13 +317,13 @@ impl<'a> Sweep<'a> {
             .factors
             .iter()
             .enumerate()
-            .filter(|(_, factor)| !factor.is_scheme)
+            .filter(|(_, factor)| !factor.is_scheme())
             .map(|(number, _)| number);
         let plain: Vec<usize> = plain.collect();
         let (factor, level) = (&self.plan.factors[number], self.plan.level(point, number));
         let is_of_factor = match plain.get(matching) {
             Some(factor) => *factor == number,
-            None => factor.is_scheme,
+            None => factor.is_scheme(),
         };
         let value = PlacedText { text: level.toml.clone(), place: level.place.clone() };
         let at_level = || Diagnostic {
@@ -331,7 +331,7 @@ impl<'a> Sweep<'a> {
             span: level.place.clone(),
             ..found.clone()
         };
-        let in_key = found.span.start <= factor.key.text.len() && !factor.is_scheme;
+        let in_key = found.span.start <= factor.key.text.len() && !factor.is_scheme();
         is_of_factor.then(|| {
             if level.is_literal || in_key { self.file.placed(found, &factor.key, &value) } else { at_level() }
         })
@@ -641,7 +641,7 @@ fn replaced_flows(file: &SweepFile, loaded: &LoadedScenario) -> Result<Vec<usize
 fn compared_groups(file: &SweepFile, plan: &Plan, loaded: &LoadedScenario) -> Vec<String> {
     let groups = &loaded.spec().groups;
     let varied = || {
-        let keys = plan.factors.iter().filter(|factor| !factor.is_scheme).map(|factor| &factor.key.text);
+        let keys = plan.factors.iter().filter(|factor| !factor.is_scheme()).map(|factor| &factor.key.text);
         let of_flows = keys.filter_map(|key| key.strip_prefix("flow."));
         let named = of_flows.map(|rest| {
             groups.iter().zip(1..).find(|(group, position): &(_, usize)| {
@@ -653,7 +653,7 @@ fn compared_groups(file: &SweepFile, plan: &Plan, loaded: &LoadedScenario) -> Ve
             named.map(|found| found.map(|(group, _)| group.name.as_str())).collect();
         match names.into_iter().collect::<Vec<_>>().as_slice() {
             // If schemes for all flows are varied too, results cover all flows.
-            [Some(one)] if plan.factors.iter().all(|factor| !factor.is_scheme) => vec![(*one).to_owned()],
+            [Some(one)] if plan.factors.iter().all(|factor| !factor.is_scheme()) => vec![(*one).to_owned()],
             _ => Vec::new(),
         }
     };

@@ -17,14 +17,29 @@ pub const SCHEME: &str = "scheme";
 pub struct Factor {
     /// Key as in `--set`, and its position in the file; `scheme` for schemes.
     pub key: PlacedText,
-    /// True for the scheme of the flows.
-    pub is_scheme: bool,
+    /// Origin of the values.
+    pub kind: FactorKind,
     /// Values over the points.
     pub levels: Vec<Level>,
-    /// True if values are sampled from a range, one per point.
-    pub is_drawn: bool,
-    /// Number of independent draws of the values, from a range or from choices; `None` if they are not random.
-    pub draws: Option<u32>,
+}
+
+/// Kind of a factor, by the origin of its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FactorKind {
+    /// Scheme of the flows.
+    Scheme,
+    /// Key with all values of a list.
+    Listed,
+    /// Key with values drawn at random from a list.
+    DrawnFromList {
+        /// Number of draws.
+        draws: u32,
+    },
+    /// Key with values drawn at random from a range.
+    DrawnFromRange {
+        /// Number of draws.
+        draws: u32,
+    },
 }
 
 /// A value of a factor.
@@ -47,9 +62,27 @@ impl Level {
 }
 
 impl Factor {
+    /// Returns true for the scheme of the flows.
+    pub fn is_scheme(&self) -> bool {
+        self.kind == FactorKind::Scheme
+    }
+
+    /// Returns true if the values are drawn from a range.
+    pub fn is_drawn_from_range(&self) -> bool {
+        matches!(self.kind, FactorKind::DrawnFromRange { .. })
+    }
+
+    /// Returns the number of draws of the values; `None` if they are not random.
+    pub fn draws(&self) -> Option<u32> {
+        match self.kind {
+            FactorKind::Scheme | FactorKind::Listed => None,
+            FactorKind::DrawnFromList { draws } | FactorKind::DrawnFromRange { draws } => Some(draws),
+        }
+    }
+
     /// Returns the values as numbers, with the name suffix for their unit; none if their types differ.
     pub fn numbers(&self) -> Option<(Vec<f64>, &'static str)> {
-        if self.is_scheme {
+        if self.is_scheme() {
             return None;
         }
         type ReadNumber = fn(&str) -> Option<f64>;
@@ -167,12 +200,12 @@ impl Plan {
                     for of in grid {
                         let levels: Vec<Level> = of.values.iter().map(literal_level).collect();
                         let points: Vec<Point> = (0..levels.len() as u32).map(|level| vec![level]).collect();
-                        plan.cross(vec![given_factor(&of.key, levels)], &points)?;
+                        plan.cross(vec![listed_factor(&of.key, levels)], &points)?;
                     }
                 }
                 Varied::List(list) => {
                     let of_key = |(position, key): (usize, &PlacedText)| {
-                        given_factor(
+                        listed_factor(
                             key,
                             list.rows.iter().filter_map(|row| row.get(position)).map(literal_level).collect(),
                         )
@@ -195,7 +228,7 @@ impl Plan {
             let levels: Vec<Level> = file.schemes.iter().map(name).collect();
             let key = PlacedText { text: SCHEME.to_owned(), place: file.schemes[0].place.clone() };
             let points: Vec<Point> = (0..levels.len() as u32).map(|level| vec![level]).collect();
-            plan.cross(vec![Factor { key, is_scheme: true, levels, is_drawn: false, draws: None }], &points)?;
+            plan.cross(vec![Factor { key, kind: FactorKind::Scheme, levels }], &points)?;
         }
         Ok(plan)
     }
@@ -251,9 +284,8 @@ fn literal_level(value: &PlacedText) -> Level {
     Level { toml: value.text.clone(), place: value.place.clone(), is_literal: true }
 }
 
-/// Returns a factor with the values of the file, in order.
-fn given_factor(key: &PlacedText, levels: Vec<Level>) -> Factor {
-    Factor { key: key.clone(), is_scheme: false, levels, is_drawn: false, draws: None }
+fn listed_factor(key: &PlacedText, levels: Vec<Level>) -> Factor {
+    Factor { key: key.clone(), kind: FactorKind::Listed, levels }
 }
 
 /// Samples the value of each point. Each key has its own random stream, so adding a key does not change the values of
@@ -280,8 +312,11 @@ fn sample_factor(drawn: &DrawnPoints, key: &PlacedText, values: &Values) -> Fact
         }
     };
     let levels = (0..count as usize).map(|point| value(share(point))).collect();
-    let is_drawn = matches!(values, Values::Range(_));
-    Factor { key: key.clone(), is_scheme: false, levels, is_drawn, draws: Some(count) }
+    let kind = match values {
+        Values::Range(_) => FactorKind::DrawnFromRange { draws: count },
+        Values::OneOf(_) => FactorKind::DrawnFromList { draws: count },
+    };
+    Factor { key: key.clone(), kind, levels }
 }
 
 #[cfg(test)]

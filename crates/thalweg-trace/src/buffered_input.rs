@@ -15,7 +15,7 @@ pub(crate) struct Input<'a> {
     is_over: bool,
     /// Error that ended the stream, such as one of the decompression.
     error: Option<io::Error>,
-    /// Position of the first byte that is no text, where lines were read.
+    /// Position of the first byte that is not text, where lines were read.
     binary_at: Option<u64>,
     /// Number of bytes after which the stream ends.
     max: u64,
@@ -58,7 +58,7 @@ impl<'a> Input<'a> {
         self.error.as_ref()
     }
 
-    /// Returns where bytes begin that are no text, if lines were read up to there.
+    /// Returns where bytes begin that are not text, if lines were read up to there.
     pub(crate) fn binary_at(&self) -> Option<u64> {
         self.binary_at
     }
@@ -118,7 +118,7 @@ impl<'a> Input<'a> {
     }
 
     /// Takes a line off the stream; a longer one than [`MAX_LINE`] is cut into several. `None` at the end, and where bytes begin that
-    /// are no text.
+    /// are not text.
     pub(crate) fn line(&mut self) -> Option<String> {
         if self.binary_at.is_some() {
             return None;

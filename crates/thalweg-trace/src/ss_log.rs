@@ -276,7 +276,7 @@ impl LoggedConnection {
     }
 }
 
-/// Words of `ss` that are no congestion control.
+/// Words of `ss` that are not a congestion control.
 const FLAGS: [&str; 9] =
     ["ts", "sack", "ecn", "ecnseen", "fastopen", "send", "pacing_rate", "delivery_rate", "app_limited"];
 

@@ -111,7 +111,7 @@ pub struct Gong92Arguments {
     /// s: packets per segment
     #[arg(long, value_name = "N", default_value = "16", value_parser = parse_positive::<NonZeroU32>)]
     pub segment: NonZeroU32,
-    /// Use the third regime of the efficiency as printed in the paper, instead of the corrected form
+    /// Use the formula for windows from w_a + 1 to 2 w_a + 1 as printed in the paper, instead of the corrected form
     #[arg(long)]
     pub printed: bool,
     /// Print one JSON document instead of a table

@@ -267,13 +267,11 @@ fn format_traces(traces: &[(String, Trace)], console: &Console) -> String {
             ));
         }
         text.push_str(&lines);
-        match (count, count - shown_count) {
-            (0, _) => text.push_str("No findings.\n"),
-            (_, 0) => {}
-            (_, hidden) => text.push_str(&format!(
-                "{} not shown; --json has all.\n",
-                format_count(hidden as u64, "finding")
-            )),
+        if count == 0 {
+            text.push_str("No findings.\n");
+        } else if count > shown_count {
+            let hidden = format_count((count - shown_count) as u64, "finding");
+            text.push_str(&format!("{hidden} not shown; --json has all.\n"));
         }
     }
     text

@@ -200,7 +200,10 @@ fn losing_half_of_the_acknowledgements_stalls_declared_schemes_alone() {
         let carried = worst_goodput(name);
         match STALLED_SCHEMES.iter().find(|(scheme, _)| *scheme == name) {
             Some((_, reason)) => {
-                assert!(carried < reno / 3.0, "{name} carries {carried} of {reno}: {reason} is no reason");
+                assert!(
+                    carried < reno / 3.0,
+                    "{name} carries {carried} of {reno}: {reason} is not the reason"
+                );
             }
             None => assert!(carried > reno / 3.0, "{name} carries {carried} of {reno}"),
         }

@@ -253,7 +253,7 @@ impl TransferSlots {
             rate: transfer
                 .pace
                 .rate(now, transfer.progress.upgrade().map_or(0, |it| it.moved_or_kept().get())),
-            // Messages without contents are no progress for senders that nobody chose.
+            // Messages without contents are not progress for senders that nobody chose.
             idle_since: if transfer.is_wanted { transfer.since } else { transfer.pace.progress.0 },
         });
         let candidates: Vec<_> = candidates.collect();

@@ -1,12 +1,14 @@
-//! Shared listener state: resource limits common to all shards of a socket.
+//! Shared listener state: handshakes and resource limits common to all shards of a socket.
 //!
 //! A socket may have several shards. Each is an [`Endpoint`](super::Endpoint) with its own thread and system socket. A
 //! connection belongs to one shard, encoded in the last byte of its id ([`ConnectionId::shard`]), so the system can
-//! steer packets whatever the peer's address. Handshakes belong to no shard: any shard begins one, with an id of the
-//! shard that has the fewest connections, and that shard takes the confirm. The shared state holds half-open
-//! handshakes, spent cookies, the shares of addresses, reserved connection memory and the reset rate. One lock protects
-//! it; only handshakes, ends of connections and packets of unknown connections take the lock. A stand-alone endpoint is
-//! the only shard of its own shared state.
+//! steer packets whatever the peer's address. Handshakes belong to no shard: any shard begins one, and the shard of the
+//! id takes the confirm. The id is of the shard with the fewest connections and handshakes if the system steers packets
+//! by it, and otherwise of the shard that begins. The shared state holds half-open handshakes, spent cookies, the shares
+//! of addresses, the numbers of connections, the shards of remote ids, the reset rate and the reserved connection memory.
+//! The memory is an atomic counter; a lock protects everything else that changes. Handshakes, beginnings and ends of
+//! connections, authorisations, packets of unknown connections and queries of the number of handshakes take the lock;
+//! other packets of connections do not. A stand-alone endpoint is the only shard of its own shared state.
 //!
 //! Shards may restart their clocks at different times. The clock of the shared state continues through these restarts
 //! and wraps every [`CLOCK_PERIOD`]; rates and spent cookies are then reset.

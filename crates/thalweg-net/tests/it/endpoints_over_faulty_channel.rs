@@ -268,7 +268,7 @@ fn migrated_before_first_packet(seed: u64, dark: impl FnOnce(&mut Pair)) -> (Pai
     (pair, new)
 }
 
-/// The time from the first hello to the answer is no round trip if there was an outage in between. It must not
+/// The time from the first hello to the answer is not a round trip if there was an outage in between. It must not
 /// determine the interval of confirm retransmissions, as the server forgets the handshake after 20 s.
 #[test]
 fn a_lost_confirm_is_repeated_soon_after_an_outage() {

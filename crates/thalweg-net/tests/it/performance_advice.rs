@@ -161,7 +161,7 @@ fn only_rates_above_the_path_capacity_cause_advice() {
     assert!(matches!(advice, Some(Advice::ExcessiveRate { was_queued: false, .. })), "{advice:?}");
 }
 
-/// Copa keeps a short queue on purpose: a tenth of losses on the wire is no sign of an excessive rate.
+/// Copa keeps a short queue on purpose: a tenth of losses on the wire is not a sign of an excessive rate.
 #[test]
 fn a_queue_that_a_scheme_keeps_on_purpose_is_not_full() {
     let line = "rate=50Mbit/s,delay=10ms,loss=12%,buffer=1MB";

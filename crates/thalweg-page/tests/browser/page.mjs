@@ -208,7 +208,7 @@ check("a window that is not a number is refused", invalid.includes("window must 
 const broken = await withController("class Mine extends Controller {\n  on_ack( {\n}");
 check("a syntax error is reported", broken.includes("SyntaxError"), broken);
 const unreadable = await withController("class Mine extends Controller {\n  on_ack() { throw { get message() { throw 1; } }; }\n  on_loss() {}\n}");
-check("an exception that cannot be read is reported", unreadable.includes("threw a value that is no Error"), unreadable);
+check("an exception that cannot be read is reported", unreadable.includes("threw a value that is not an Error"), unreadable);
 for (const call of ["postMessage({ type: 'finished', results: null })", "self.close()", "post({ type: 'loaded' })", "engine.ask({ request: 'finish' })", "new BroadcastChannel('x')"]) {
   const withheld = await withController(`class Mine extends Controller {\n  on_ack() { ${call}; }\n  on_loss() {}\n}`);
   check(`a controller cannot call ${call}`, withheld.includes("(line 2)") && /is not (a function|defined)/.test(withheld), withheld);

@@ -52,7 +52,7 @@ pub enum DecodeError {
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length(length) => write!(f, "{length} bytes are no packet of that type"),
+            Self::Length(length) => write!(f, "{length} bytes are not a packet of that type"),
             Self::Checksum => f.write_str("the checksum is wrong"),
             Self::Type(found) => write!(f, "there is no packet type {found}"),
             Self::Version(found) => write!(f, "version {found}; this is version {VERSION}"),

@@ -47,7 +47,7 @@ impl<Pdu, Data> Input<Pdu, Data> {
     ///
     /// # Errors
     ///
-    /// Returns the command where the input is no PDU.
+    /// Returns the command where the input is not a PDU.
     #[inline]
     pub fn into_pdu(self) -> Result<(Pdu, Ecn), Command<Data>> {
         Err(match self {

@@ -151,7 +151,7 @@ fn a_timeout_before_the_first_round_trip_leaves_pacing_off() {
     assert_eq!(controller.decision().window, 2.0);
 }
 
-/// Losses are no congestion signal in default mode (section 2.2), but a timeout always is.
+/// Losses are not a congestion signal in default mode (section 2.2), but a timeout always is.
 #[test]
 fn a_loss_changes_nothing_in_default_mode() {
     let mut flow = Flow::steady(&CONFIG, 100.0);

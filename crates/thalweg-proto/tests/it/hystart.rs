@@ -53,7 +53,7 @@ fn a_train_of_half_a_round_trip_ends_slow_start() {
     assert_eq!(left_at(100.0, 0.5, None), Some(1050.5));
 }
 
-/// Acknowledgements more than 2 ms apart are no train.
+/// Acknowledgements more than 2 ms apart are not a train.
 #[test]
 fn a_gap_ends_the_train() {
     assert_eq!(left_at(100.0, 2.0, Some(100.0)), Some(1052.0));
@@ -97,7 +97,7 @@ fn a_small_window_stays_in_slow_start() {
 
 /// The delay ends slow start as well: the minimum of more than eight round trips of a round exceeds that of the
 /// connection by an eighth of it, clamped to 4 to 16 ms (Ha and Rhee 2011, section 4.2, with Linux' bounds). Gaps of 5
-/// ms are no train.
+/// ms are not a train.
 #[test]
 fn a_longer_round_trip_ends_slow_start() {
     assert_eq!(left_at(100.0, 5.0, Some(112.5)), None);

@@ -81,7 +81,7 @@ fn eight_samples_are_needed() {
     let mut start = new_reno();
     start.even(10, 50.0);
     assert_eq!(start.even(7, 90.0), [1.0; 7]);
-    // The previous round, though slow, is the reference: its minimum is 90 ms, so 90 ms is no increase.
+    // The previous round, though slow, is the reference: its minimum is 90 ms, so 90 ms is not an increase.
     assert_eq!(start.even(20, 90.0), [1.0; 20]);
 
     let mut start = new_reno();

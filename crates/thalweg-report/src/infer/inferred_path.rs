@@ -136,7 +136,7 @@ impl Path {
         // While a queue stays, the delay is above the shortest round trip of all.
         let is_delay = |change: &Change| is_certain == Some(true) || !was_filled || spans.had_pauses(change);
         let base = Base { shortest, change: change.filter(is_delay) };
-        // A delay of the path that changed is no queue, and where the rate varies a queueing delay is of other bytes.
+        // A delay of the path that changed is not queueing delay, and where the rate varies a queueing delay is of other bytes.
         let local = if trace.is_some() { spans.nearest_rates() } else { Vec::new() };
         let waits: Vec<(f64, f64)> = trips
             .iter()
@@ -147,7 +147,7 @@ impl Path {
             .collect();
         let mut sorted_waits: Vec<f64> = waits.iter().map(|wait| wait.1).collect();
         sorted_waits.sort_by(f64::total_cmp);
-        // Late answers of hosts are no queueing delay: the longest hundredth of round trips is ignored.
+        // Late answers of hosts are not queueing delay: the longest hundredth of round trips is ignored.
         let longest = sorted_waits[(sorted_waits.len() - 1) * 99 / 100];
         let min = margin(shortest);
         let longest =

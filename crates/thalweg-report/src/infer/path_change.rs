@@ -58,7 +58,7 @@ struct Part {
 /// Returns the lasting change of the shortest round trip, if there is one, and whether it is certainly none of a queue.
 ///
 /// Either a third of the parts of the recording on each side of it, at least, have nearly the same shortest round trip: a queue that grows has
-/// not. Or packets met an empty queue on the side with the longer ones: then these are no queueing delay.
+/// not. Or packets met an empty queue on the side with the longer ones: then these do not contain queueing delay.
 pub(super) fn base_delay_change(recording: &Recording, trips: &[(f64, f64)]) -> Option<(Change, bool)> {
     let none = Part { shortest: f64::INFINITY, empty: f64::INFINITY };
     let mut parts = [none; RECORDING_PARTS.0];

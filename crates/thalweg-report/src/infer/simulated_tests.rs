@@ -281,7 +281,7 @@ fn queues_of_slow_paths_are_found_to_a_packet() {
     }
 }
 
-/// After a rise of the path's delay, round trips close to the new shortest one are no sign of a queue: the sender left the path idle.
+/// After a rise of the path's delay, round trips close to the new shortest one are not a sign of a queue: the sender left the path idle.
 #[test]
 fn the_rate_is_that_of_a_busy_path_after_a_change_of_the_delay() {
     let link = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"50 pkt\"";
@@ -302,7 +302,7 @@ fn the_rate_is_that_of_a_busy_path_after_a_change_of_the_delay() {
     }
 }
 
-/// A delay at the beginning of a connection is no queueing delay, even if later queues never empty.
+/// A delay at the beginning of a connection is not queueing delay, even if later queues never empty.
 #[test]
 fn a_delay_that_falls_was_no_queue() {
     let link = "rate = \"10 Mbit/s\"\ndelay = \"60 ms\"\nqueue = \"50 pkt\"\n\
@@ -317,7 +317,7 @@ fn a_delay_that_falls_was_no_queue() {
     }
 }
 
-/// Times without acknowledgements are mentioned, and drops of active queue management are no certain losses of the link.
+/// Times without acknowledgements are mentioned, and drops of active queue management are not reported as losses of the link.
 #[test]
 fn outages_and_active_queue_management_are_reported() {
     let link = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"";
@@ -354,7 +354,7 @@ fn a_path_with_a_trace_has_all_of_its_delay() {
     assert!(text.contains("\ndelay = \"16208 us\"\n"), "{text}");
 }
 
-/// Repairs of packets that were dropped before the capture are no reordering, and recoveries no timeouts.
+/// Repairs of packets that were dropped before the capture are not reordering, and recoveries are not timeouts.
 #[test]
 fn repairs_seen_on_the_path_are_no_reordering() {
     for scheme in SCHEMES {

@@ -138,7 +138,7 @@ fn a_rate_that_varies_becomes_a_trace() {
 }
 
 /// At the beginning of a recording of ours, packets are small until the path's packet size is known, and an acknowledgement covers two. Of the
-/// shortest round trip, what these take is no delay of the path; and simulated packets, all of the full size, take longer.
+/// shortest round trip, what these take is not delay of the path; and simulated packets, all of the full size, take longer.
 #[test]
 fn the_first_packets_of_a_recording_are_smaller() {
     // 80 ms of delay at 480 kbit/s, with acknowledgements of two packets.

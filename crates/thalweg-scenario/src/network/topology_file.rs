@@ -104,7 +104,7 @@ fn report_unsupported_xml(refused: &XmlError, text: &Source, source: u32, file: 
     let at = error.pos();
     let line = text.line_range(at.row as usize);
     report
-        .error("scenario.file", Span::new(source, line), format!("this is no GraphML: {error}"))
+        .error("scenario.file", Span::new(source, line), format!("this is not GraphML: {error}"))
         .help("a topology file is GraphML, as of the Internet Topology Zoo, or the XML of SNDlib");
 }
 

@@ -31,8 +31,13 @@ impl Resolver<'_> {
     }
 
     /// Returns the lines of a file, trimmed, each with its position. Skips empty lines and comments with `#`. `None` after
-    /// an error, which is reported.
-    pub(super) fn lines(&mut self, file: &Spanned<String>) -> Option<Vec<(String, Span)>> {
+    /// an error, which is reported; in a file without `entries`, at its name and with `help`.
+    pub(super) fn lines(
+        &mut self,
+        file: &Spanned<String>,
+        entries: &str,
+        help: Option<&'static str>,
+    ) -> Option<Vec<(String, Span)>> {
         let id = self.text(file)?;
         let source = Arc::clone(self.report.source(id));
         let mut lines = Vec::new();
@@ -52,28 +57,25 @@ impl Resolver<'_> {
             }
             start += line.len();
         }
+        if lines.is_empty() {
+            self.report_fault(file.span, LineFault::of_format(format!("this file has no {entries}"), help));
+            return None;
+        }
         Some(lines)
     }
 
-    /// Parses the lines of a file; `None` after an error, which is reported at its line, or at the name of a file without
-    /// `entries`.
-    fn parse_lines<T>(
+    /// Parses the lines of a file; `None` after an error, which is reported at its line.
+    pub(super) fn parse_lines<'a, T>(
         &mut self,
-        file: &Spanned<String>,
-        entries: &str,
-        lines: Vec<(String, Span)>,
-        parse: impl Fn(&str) -> Result<T, LineFault>,
+        lines: &'a [(String, Span)],
+        parse: impl Fn(&'a str) -> Result<T, LineFault>,
     ) -> Option<Vec<(T, Span)>> {
-        if lines.is_empty() {
-            self.report.error("scenario.file", file.span, format!("this file has no {entries}"));
-            return None;
-        }
         let mut parsed = Vec::with_capacity(lines.len());
         for (line, span) in lines {
-            match parse(&line) {
-                Ok(entry) => parsed.push((entry, span)),
+            match parse(line) {
+                Ok(entry) => parsed.push((entry, *span)),
                 Err(fault) => {
-                    self.report_fault(span, fault);
+                    self.report_fault(*span, fault);
                     return None;
                 }
             }
@@ -88,12 +90,11 @@ impl Resolver<'_> {
         entries: &str,
         parse: impl Fn(&str) -> Result<T, LineFault>,
     ) -> Option<Vec<(T, Span)>> {
-        let lines = self.lines(file)?;
-        self.parse_lines(file, entries, lines, parse)
+        let lines = self.lines(file, entries, None)?;
+        self.parse_lines(&lines, parse)
     }
 
-    /// Reports the error of a line.
-    pub(super) fn report_fault(&mut self, span: Span, LineFault { code, message, help }: LineFault) {
+    fn report_fault(&mut self, span: Span, LineFault { code, message, help }: LineFault) {
         let draft = self.report.error(code, span, message);
         if let Some(help) = help {
             draft.help(help);
@@ -126,12 +127,12 @@ impl Resolver<'_> {
     /// Reads a cumulative distribution of sizes, one point per line: a size and a share, separated by a comma, or the
     /// bare numbers of published distributions.
     pub(super) fn sizes_file(&mut self, file: &Spanned<String>) -> Option<Vec<((Bytes, f64), Span)>> {
-        let lines = self.lines(file)?;
+        let lines = self.lines(file, "sizes", None)?;
         // The lines of a file decide its format together.
-        if let Some(points) = plain_sizes(&lines).filter(|points| !points.is_empty()) {
+        if let Some(points) = plain_sizes(&lines) {
             return Some(points);
         }
-        self.parse_lines(file, "sizes", lines, |line| {
+        self.parse_lines(&lines, |line| {
             let cells: Vec<&str> = list_columns::split_cells(line, |c| c == ',').collect();
             if let Some(fault) = list_columns::surplus_cells_reason(&cells, 2, &["size", "share"]) {
                 return Err(LineFault::of_format(fault, Some(SIZES)));

@@ -56,34 +56,29 @@ impl Resolver<'_> {
         }
         let (from, to) = (flow.from.as_ref()?, flow.to.as_ref()?);
         let nodes = [self.nodes_of(from)?, self.nodes_of(to)?];
-        let lines = self.lines(file)?;
+        let lines = self.lines(file, "transfers", Some(FORMATS))?;
         let (format, head) = match detect_format(&lines) {
             Ok(found) => found,
             Err((number, fault)) => {
-                let span = lines.get(number).map_or(file.span, |line| line.1);
-                self.report_fault(span, LineFault::of_format(fault, Some(FORMATS)));
+                self.report.error("scenario.file", lines[number].1, fault).help(FORMATS);
                 return None;
             }
         };
+        let rows = self.parse_lines(&lines[head..], |line| {
+            parse_row(format, line).map_err(|fault| LineFault::of_format(fault, Some(FORMATS)))
+        })?;
         let mut places: BTreeMap<[NodeId; 2], u32> = BTreeMap::new();
         let mut pairs = Vec::new();
-        let mut transfers = Vec::with_capacity(lines.len());
-        for (line, span) in &lines[head..] {
-            let row = match parse_row(format, line) {
-                Ok(Some(row)) => row,
-                Ok(None) => continue,
-                Err(fault) => {
-                    self.report_fault(*span, LineFault::of_format(fault, Some(FORMATS)));
-                    return None;
-                }
-            };
+        let mut transfers = Vec::with_capacity(rows.len());
+        for (row, span) in rows {
+            let Some(row) = row else { continue };
             let mut ends = [NodeId(0); 2];
             for (end, (name, nodes)) in ends.iter_mut().zip(row.ends.iter().zip(&nodes)) {
-                *end = self.listed_node(name, nodes, *span)?;
+                *end = self.listed_node(name, nodes, span)?;
             }
             if ends[0] == ends[1] {
                 let message = format!("this transfer ends where it begins, at `{}`", row.ends[0]);
-                self.report.error("scenario.route", *span, message);
+                self.report.error("scenario.route", span, message);
                 return None;
             }
             let next = pairs.len() as u32;
@@ -91,7 +86,7 @@ impl Resolver<'_> {
             if place == next {
                 if pairs.len() == MAX_PAIRS {
                     let message = format!("the transfers are between more than {MAX_PAIRS} pairs of nodes");
-                    self.report.error("scenario.range", *span, message);
+                    self.report.error("scenario.range", span, message);
                     return None;
                 }
                 pairs.push(ends);
@@ -110,8 +105,7 @@ impl Resolver<'_> {
         };
         if let Some(fault) = fault {
             let counting = lines[..head].iter().find(|(line, _)| line.starts_with("Connections"));
-            let span = counting.or(lines.first()).map_or(file.span, |line| line.1);
-            self.report_fault(span, LineFault::of_format(fault, None));
+            self.report.error("scenario.file", counting.unwrap_or(&lines[0]).1, fault);
             return None;
         }
         Some((pairs, ArrivalList::new(transfers)))
@@ -140,9 +134,9 @@ impl Resolver<'_> {
 const FORMATS: &str = "a transfer is `0.5 s, h1, h2, 10 kB` (CSV), `0->1 start 0 size 10000` (htsim, start in ps) or \
                        `0 1 3 100 10000 0.5` (ns-3: source, sink, priority, port, bytes, start in s)";
 
-/// Detects the format of a file and the number of its header lines; returns the faulty line otherwise.
+/// Detects the format of a file with lines and the number of its header lines; returns the faulty line otherwise.
 fn detect_format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> {
-    let Some((first, _)) = lines.first() else { return Err((0, "this file has no transfers".to_owned())) };
+    let (first, _) = &lines[0];
     if first.starts_with("Nodes") || first.contains("->") {
         let is_head = |(line, _): &&(String, Span)| !line.contains("->");
         let head = lines.iter().take_while(is_head).count();

@@ -167,7 +167,7 @@ fn errors_in_matrices_are_reported_with_their_line() {
         (",n1,n3\nn2,7,4\nn2,1,1\n", "matrix-unit = \"1 Mbit/s\"\n", "tm:3:1|there is another row `n2`"),
         ("from,to,rate,demand\nn1,n2,1 Mbit/s,9\n", POISSON, "tm:1:14|there is another column `rate`"),
         ("<graphml/>", POISSON, "is not a network of SNDlib"),
-        ("<network", POISSON, "this is no GraphML"),
+        ("<network", POISSON, "this is not GraphML"),
         ("n1, n2, 1 Mbit/s\n", "", "gives the rate of a workload"),
         ("n1, n2, 1 Mbit/s\n", "workload = \"bulk\"\n", "gives the rate of a workload"),
         (

@@ -7,7 +7,8 @@ use super::packet_pool::{EndpointIndex, NONE};
 use crate::event_queue::{LANES, Wheel};
 use crate::prefetch_hints::{prefetch_at, prefetch_cache_line};
 
-/// Endpoints that the next two events of each lane will probably need; [`NONE`] for other events.
+/// Endpoints that two later events of each lane will probably need, three and four after its last one; [`NONE`] for other
+/// events.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookahead([[EndpointIndex; 2]; LANES]);
 
@@ -18,8 +19,9 @@ impl Default for Lookahead {
 }
 
 impl Lookahead {
-    /// Prefetches what the next arrivals of the same lane will need, to overlap memory latency with work: the packet
-    /// six events ahead, its destination four ahead, the engine there three ahead, the engine's other memory two ahead.
+    /// Prefetches the data of later arrivals in the lane of the current event, to overlap memory latency with work: the
+    /// packet of the sixth one from here; the link or endpoint to which the fourth goes; of the third, the whole engine of
+    /// its endpoint; of the second, the first and last outstanding segment there if it is a window sender.
     #[inline]
     pub fn prefetch(&mut self, wheel: &Wheel, network: &Network, connections: &Connections) {
         let Some(lane) = wheel.lane() else { return };

@@ -180,10 +180,13 @@ impl<T: Tracing> EventLoop<T> {
     fn receive_notices(&mut self, from: usize, notices: &mut Vec<EndedTransfer>) {
         for EndedTransfer { connection, moment, mut transfer } in notices.drain(..) {
             let Some(index) = self.connections.ids.index_of(connection) else { continue };
-            transfer.end = Some(self.connections[index].delivered_at);
-            if let Some(transfer) = self.count_completion(transfer)
-                && let Some(boundary) = &mut self.boundary
-            {
+            let end = self.connections[index].delivered_at;
+            if !self.is_after_warmup(end) {
+                continue;
+            }
+            transfer.end = Some(end);
+            self.traffic.record_completion(&transfer, end.since(transfer.start));
+            if let Some(boundary) = &mut self.boundary {
                 boundary.far[from].push(moment, transfer);
             }
         }

@@ -16,8 +16,7 @@ use thalweg_queue::random_delay::DrawScope;
 impl<T: Tracing> EventLoop<T> {
     /// Records the end of a flow's transfer over one connection.
     pub(crate) fn complete(&mut self, flow: u32, size: u64, start_time: Time, end_time: Time) {
-        let transfer = self.completed_transfer(flow, size, start_time, end_time);
-        self.record_transfer(transfer);
+        self.record_completion(flow, [size, 0], start_time, end_time);
     }
 
     /// Records the end of one of a flow's many transfers, as known to its sender.
@@ -33,32 +32,23 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    fn completed_transfer(&self, flow: u32, size: u64, start_time: Time, end_time: Time) -> Transfer {
-        let ideal = self.ideal(flow, size, 0);
-        Transfer { flow, size: Bytes::new(size), start: start_time, end: Some(end_time), ideal }
-    }
-
     /// Ends the flow of a connection, with results that need both endpoints. Counts and returns a listed
     /// transfer.
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
         let Connection { flow, open_time, delivered_at, .. } = self.connections[connection];
         let size = self.traffic.finish(flow, delivered_at).delivered;
-        let transfer = is_listed.then(|| self.completed_transfer(flow, size, open_time, delivered_at))?;
-        self.count_completion(transfer)
+        if is_listed { self.count_completion(flow, [size, 0], open_time, delivered_at) } else { None }
     }
 
     /// Records the end of an exchange of request and response.
     pub(crate) fn complete_exchange(&mut self, flow: u32, exchange: Exchange) {
         let Exchange { request_time, request, response } = exchange;
-        let ideal = self.ideal(flow, request, response);
-        let size = Bytes::new(request + response);
-        self.record_transfer(Transfer { flow, size, start: request_time, end: Some(self.now), ideal });
+        self.record_completion(flow, [request, response], request_time, self.now);
     }
 
     /// Records the arrival of a flow's block; the last one of the round schedules the next round of the group.
     pub(crate) fn end_block(&mut self, flow: u32, size: u64, began: Time) {
-        let transfer = self.completed_transfer(flow, size, began, self.now);
-        self.record_transfer(transfer);
+        self.complete(flow, size, began, self.now);
         let (now, counting) = (self.now, self.measurements.tally.is_counting());
         let group = self.traffic.group_of_mut(flow);
         let Some(round) = group.rounds.arrive(began, now, group.flows) else { return };
@@ -73,20 +63,30 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    fn record_transfer(&mut self, transfer: Transfer) {
+    /// Records the end of a transfer of these many bytes to the sink and back.
+    fn record_completion(&mut self, flow: u32, bytes: [u64; 2], start: Time, end: Time) {
         if self.measurements.tally.is_counting()
-            && let Some(transfer) = self.count_completion(transfer)
+            && let Some(transfer) = self.count_completion(flow, bytes, start, end)
         {
             self.list(transfer);
         }
     }
 
-    /// Adds a completed transfer to the statistics of its group and returns it; `None` if it ended during the warm-up, of
-    /// which its sender may learn afterwards.
-    pub(crate) fn count_completion(&mut self, transfer: Transfer) -> Option<Transfer> {
-        let end = transfer.end.filter(|&end| end >= self.measurements.counting_begins())?;
-        self.traffic.record_completion(&transfer, end.since(transfer.start));
+    /// Adds a completed transfer to the statistics of its group and returns it; `None` if it ended during the warm-up.
+    fn count_completion(&mut self, flow: u32, bytes: [u64; 2], start: Time, end: Time) -> Option<Transfer> {
+        if !self.is_after_warmup(end) {
+            return None;
+        }
+        let [there, back] = bytes;
+        let ideal = self.ideal(flow, there, back);
+        let transfer = Transfer { flow, size: Bytes::new(there + back), start, end: Some(end), ideal };
+        self.traffic.record_completion(&transfer, end.since(start));
         Some(transfer)
+    }
+
+    /// Returns true unless a transfer ended during the warm-up, of which its sender may learn afterwards.
+    pub(crate) fn is_after_warmup(&self, end: Time) -> bool {
+        end >= self.measurements.counting_begins()
     }
 
     fn list(&mut self, transfer: Transfer) {
@@ -107,8 +107,12 @@ impl<T: Tracing> EventLoop<T> {
     /// group. Those of which everything was delivered, while the acknowledgement was still on its way to the sender, are
     /// complete.
     pub(crate) fn list_open_transfers(&mut self) -> Vec<u64> {
-        let (mut delivered, undelivered): (Vec<Connection>, Vec<Connection>) =
-            self.connections.open_transfers().copied().partition(Connection::is_delivered);
+        let mut delivered: Vec<Connection> = self
+            .connections
+            .open_transfers()
+            .filter(|connection| connection.is_delivered())
+            .copied()
+            .collect();
         let mut open: Vec<Transfer> = Vec::new();
         for (number, flow) in (0..).zip(&self.traffic.flows) {
             let begun = |size: u64, start: Time, ideal| Transfer {
@@ -130,7 +134,8 @@ impl<T: Tracing> EventLoop<T> {
                 }
             }
         }
-        for Connection { flow, size, open_time, .. } in undelivered {
+        let undelivered = self.connections.open_transfers().filter(|connection| !connection.is_delivered());
+        for &Connection { flow, size, open_time, .. } in undelivered {
             let ideal = self.ideal(flow, size, 0);
             open.push(Transfer { flow, size: Bytes::new(size), start: open_time, end: None, ideal });
         }
@@ -138,8 +143,7 @@ impl<T: Tracing> EventLoop<T> {
             if role == Role::Main {
                 self.traffic.finish(flow, delivered_at);
             }
-            let transfer = self.completed_transfer(flow, size, open_time, delivered_at);
-            if let Some(transfer) = self.count_completion(transfer) {
+            if let Some(transfer) = self.count_completion(flow, [size, 0], open_time, delivered_at) {
                 self.measurements.transfers.push(transfer);
             }
         }

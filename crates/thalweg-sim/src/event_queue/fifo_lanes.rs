@@ -133,7 +133,7 @@ impl Lanes {
         (number, packet)
     }
 
-    /// Returns the packet of a lane's entry, counted from the first.
+    /// Returns the packet of a lane's entry, `place` behind the second.
     #[inline]
     pub fn packet(&self, number: usize, place: u32) -> Option<u32> {
         self.lanes[number].behind.item_at(place).map(Item::lane_index)

@@ -446,7 +446,7 @@ impl Wheel {
         (self.lane != NO_LANE).then_some(self.lane as usize % LANES)
     }
 
-    /// Returns the packet of a lane's entry, `place` behind the next one; [`NO_PACKET`] if not given or beyond the end.
+    /// Returns the packet of a lane's entry, `place` behind the second; [`NO_PACKET`] if not given or beyond the end.
     #[inline]
     pub fn coming(&self, lane: usize, place: u32) -> u32 {
         self.lanes.packet(lane, place).unwrap_or(NO_PACKET)

@@ -138,7 +138,7 @@ impl fmt::Display for Fault {
             Self::TimeWentBack { from } => write!(f, "the record before it is of {from}"),
             Self::Unknown { what } => write!(f, "the specification has no such {what}"),
             Self::Misnumbered { expected } => write!(f, "the endpoint's next packet has number {expected}"),
-            Self::NotFiltered => write!(f, "the queue has no filter, or it is no acknowledgement"),
+            Self::NotFiltered => write!(f, "the queue has no filter, or it is not an acknowledgement"),
             Self::NoSuchMessage => write!(f, "the queue is not one that sends such a message"),
             Self::SentWhilePaused => write!(f, "its sender is paused by a gate"),
             Self::FromNowhere { step } => {

@@ -71,7 +71,7 @@ fn a_handshake_takes_a_round_trip_and_its_bytes() {
         assert_eq!(took, Some(Duration::from_micros(micros)), "{kind:?}");
         // The ideal time has no handshake: it is part of the slowdown.
         assert_eq!(transfer.ideal, Some(Duration::from_micros(51_000)));
-        assert_eq!(result.flows[0].sent_packets, 1, "what opens and closes is no data");
+        assert_eq!(result.flows[0].sent_packets, 1, "what opens and closes is not data");
     }
 }
 

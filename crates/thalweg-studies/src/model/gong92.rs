@@ -4,8 +4,9 @@
 //! p. Lost packets of a segment are retransmitted as soon as the sender detects the loss, t_a after the last packet of
 //! a group. The formulas take W as a real number.
 //!
-//! The printed form of the third regime of the throughput efficiency is discontinuous at its upper end, where it should
-//! meet `1 - p`, and lies below simulation by up to 0.3. The denominator of the printed form has p and m as separate
+//! The throughput efficiency has a formula for each of four regimes: windows of one segment, up to w_a + 1, up to
+//! 2 w_a + 1, and above. The printed form of the third regime is discontinuous at its upper end, where it should meet
+//! `1 - p`, and lies below simulation by up to 0.3. The denominator of the printed form has p and m as separate
 //! terms; that of the corrected form has p times m, the time for retransmitting the losses of the segments sent while
 //! waiting. The corrected form meets the next regime up to p for small p (the step is 0.017 at p = 1e-2) and lies
 //! closely above simulation. The analysis is made for p up to 1e-2. Towards p = 1 the formulas exceed 1 - p, the share
@@ -27,7 +28,7 @@ pub struct Path {
     pub segment: u32,
 }
 
-/// Form of the third regime of the efficiency.
+/// Form of the third regime of the efficiency: windows from w_a + 1 to 2 w_a + 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// With p·m in the denominator, and never above 1 - p.

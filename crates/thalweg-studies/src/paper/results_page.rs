@@ -13,7 +13,7 @@ use thalweg_report::report::html_text_and_pages::{Page, escape};
 ///
 /// # Errors
 ///
-/// Returns a description of the error if `json` is no such document.
+/// Returns a description of the error if `json` is not such a document.
 pub fn paper_report(title: &str, version: &str, json: &str) -> Result<String, String> {
     let document: Document = serde_json::from_str(json).map_err(|error| error.to_string())?;
     let mut body = String::from("<section id=\"answer\" aria-label=\"Answer\">\n");

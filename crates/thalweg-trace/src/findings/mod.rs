@@ -209,7 +209,7 @@ impl<'a> MeasuredDirection<'a> {
     }
 }
 
-/// Excess over the shortest round trip that is no queue: a quarter, and 5 ms of late hosts.
+/// Excess over the shortest round trip that is not queueing delay: a quarter, and 5 ms of late hosts.
 fn empty_queue_margin(min_rtt: Duration) -> Duration {
     min_rtt / 4 + Duration::from_millis(5)
 }

@@ -164,7 +164,7 @@ impl<'i, 'a> Scanner<'i, 'a> {
         Ok(Some(key))
     }
 
-    /// Reads a value and consumes it; `None` if it is no valid JSON.
+    /// Reads a value and consumes it; `None` if it is not valid JSON.
     pub(super) fn value(&mut self) -> Result<Option<Value>, Damage> {
         let length = self.measure(MAX_HEAD)?;
         let value = serde_json::from_slice(self.bytes(length)).ok();

@@ -8,7 +8,7 @@ use thalweg_trace::{Limits, ReadError, Summary, Trace, find_all, read};
 /// Longest time to read a megabyte in a development build on a busy machine; a reader that is not linear takes longer.
 const PER_MEGABYTE: Duration = Duration::from_secs(20);
 
-/// Reads each file of `THALWEG_TRACES`, and the files of its folders. Files that are no trace must be refused; of others every
+/// Reads each file of `THALWEG_TRACES`, and the files of its folders. Files that are not a trace must be refused; of others every
 /// figure must be consistent.
 #[test]
 #[ignore = "needs a folder of traces in THALWEG_TRACES"]

@@ -327,7 +327,7 @@ fn a_cut_or_damaged_log_gives_what_comes_before() {
             assert!(trace.connections[0].directions[0].packets.len() >= 3);
         }
     }
-    // An event that is no JSON is skipped, with its place.
+    // An event that is not JSON is skipped, with its place.
     let damaged = text.replace("\"offset\":2000,", "\"offset\":x,");
     let trace = read_qlog(&damaged);
     assert!(

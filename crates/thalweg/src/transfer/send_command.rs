@@ -249,7 +249,7 @@ impl Sender<'_> {
         transfer_summary::mark_ended_peer(&mut outcome, &has_peer_ended);
         transfer_summary::mark_user_stop(&mut outcome, &self.stop);
         drop(meter);
-        // Failures for other reasons are no evidence of an unsuitable scheme.
+        // Failures for other reasons are not evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
         self.advice = outcome
             .result

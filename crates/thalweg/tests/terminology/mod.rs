@@ -129,23 +129,32 @@ pub const RULES: &[Rule] = &[
     rule("long ways", "long paths", Scope::Prose),
 ];
 
-/// Returns the banned words in the names and comments of Rust source.
+/// Words after "is no" that compare: "is no longer", "is no lower than".
+const COMPARATIVES: [&str; 14] = [
+    "better", "closer", "faster", "greater", "higher", "larger", "less", "longer", "lower", "more",
+    "narrower", "shorter", "smaller", "worse",
+];
+
+/// Returns the banned words in the names and comments of Rust source, and negations in its strings.
 pub fn in_rust(source: &str) -> Vec<Finding> {
-    let (code, comments) = separate_code_and_comments(source);
+    let SourceParts { code, comments, strings } = separate(source);
     let mut found = in_names(&code);
     let lines = comments.lines().enumerate().map(|(at, line)| {
         let line = line.trim_start();
         let text = ["///", "//!", "//", "/*"].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
         (at + 1, text.trim())
     });
-    found.extend(in_prose(lines));
+    found.extend(in_prose(&prose_words(lines)));
+    let messages = strings.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    found.extend(negations(&prose_words(messages)));
     found.extend(in_text(source));
     found
 }
 
 /// Returns the banned words of prose in a document or in Python source.
 pub fn in_document(document: &str) -> Vec<Finding> {
-    let mut found = in_prose(document.lines().enumerate().map(|(at, line)| (at + 1, line.trim())));
+    let lines = document.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    let mut found = in_prose(&prose_words(lines));
     found.extend(in_text(document));
     found
 }
@@ -209,10 +218,9 @@ struct Word {
     text: String,
 }
 
-/// Returns the banned phrases in lines of prose. Blank lines separate paragraphs.
-fn in_prose<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Finding> {
-    let words = prose_words(lines);
-    let mut found = Vec::new();
+/// Returns the banned phrases in words of prose.
+fn in_prose(words: &[Word]) -> Vec<Finding> {
+    let mut found = negations(words);
     for rule in RULES.iter().filter(|rule| [Scope::Prose, Scope::Both].contains(&rule.place)) {
         let phrase: Vec<&str> = rule.banned.split(' ').collect();
         for (at, word) in words.iter().enumerate() {
@@ -224,7 +232,27 @@ fn in_prose<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Finding> {
     found
 }
 
-/// The words outside of fenced code, code spans and link targets.
+/// Returns the places where a thing "is no" other one. "There is no", "is no longer" and other comparisons are allowed.
+fn negations(words: &[Word]) -> Vec<Finding> {
+    let is_negation = |index: &usize| {
+        let text = |index: usize| words.get(index).map_or("", |word| word.text.as_str());
+        ["is", "are", "was", "were"].contains(&text(*index))
+            && text(index + 1) == "no"
+            && !text(index + 2).is_empty()
+            && !COMPARATIVES.contains(&text(index + 2))
+            && !words[index.saturating_sub(2)..*index].iter().any(|word| word.text == "there")
+    };
+    let found = (0..words.len()).filter(is_negation);
+    found
+        .map(|index| Finding {
+            line: words[index].line,
+            found: format!("{} no {}", words[index].text, words[index + 2].text),
+            better: "`not`, with an article before a singular",
+        })
+        .collect()
+}
+
+/// The words outside of fenced code, code spans and link targets. Blank lines separate paragraphs.
 fn prose_words<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Word> {
     let mut words = vec![Word { line: 0, text: String::new() }];
     let (mut is_fenced, mut is_code) = (false, false);
@@ -286,19 +314,28 @@ enum Kind {
     String,
 }
 
-/// Returns the code and the comments of Rust source, each with the line breaks of the whole. String literals are in neither.
-fn separate_code_and_comments(source: &str) -> (String, String) {
-    let (mut code, mut comments) = (String::new(), String::new());
+/// Parts of Rust source, each with the line breaks of the whole.
+#[derive(Default)]
+struct SourceParts {
+    code: String,
+    comments: String,
+    strings: String,
+}
+
+fn separate(source: &str) -> SourceParts {
+    let mut parts = SourceParts::default();
     let mut rest = source;
     while let Some(first) = rest.chars().next() {
         let (length, kind) = next_token(rest, first);
         let (text, after) = rest.split_at(length);
         let blank: String = text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
-        code.push_str(if kind == Kind::Code { text } else { &blank });
-        comments.push_str(if kind == Kind::Comment { text } else { &blank });
+        let of = |other: Kind| if kind == other { text } else { &blank };
+        parts.code.push_str(of(Kind::Code));
+        parts.comments.push_str(of(Kind::Comment));
+        parts.strings.push_str(of(Kind::String));
         rest = after;
     }
-    (code, comments)
+    parts
 }
 
 /// Returns the length and the kind of the token at the start of `rest`, and `first` is its first character.
@@ -355,6 +392,28 @@ fn each_rule_finds_its_word() {
         assert!(!prose || is_found(&in_document(&format!("The sender {phrase}.\n"))), "{rule:?}");
         let text = rule.place == Scope::Text;
         assert!(!text || is_found(&in_document(&format!("Give `{phrase}reps 3`.\n"))), "{rule:?}");
+    }
+}
+
+/// "Is no" is found in comments, strings and documents, unless it follows "there" or compares.
+#[test]
+fn negations_of_nouns_are_found() {
+    let lines = |found: Vec<Finding>| found.iter().map(|one| one.line).collect::<Vec<_>>();
+    for (rust, line) in [
+        ("/// A loss is no delay.\n", 1),
+        ("// These\n// are no losses.\n", 2),
+        ("let text = format!(\n    \"`{name}` is no \\\n     scheme\"\n);\n", 2),
+        ("let text = \"is no name of a scheme\";\n", 1),
+    ] {
+        assert_eq!(lines(in_rust(rust)), [line], "{rust}");
+    }
+    assert_eq!(lines(in_document("Late\nanswers were no reordering.\n")), [2]);
+    for document in [
+        "There is no node; there are no links, and there [is / is no] loss.\n",
+        "It is no longer valid, is no lower than before, and what it is: no. It is\n\nno loss, `is no name`.\n",
+    ] {
+        assert!(in_document(document).is_empty(), "{document}: {:?}", in_document(document));
+        assert!(in_rust(&format!("let text = {document:?};\n")).is_empty(), "{document}");
     }
 }
 

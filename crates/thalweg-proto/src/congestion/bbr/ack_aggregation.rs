@@ -60,7 +60,7 @@ impl Bbr {
     /// Implements UpdateACKAggregation().
     pub(super) fn update_aggregation(&mut self, ack: &AckedData) {
         let extra = self.aggregation.beyond(ack.now, self.bw, ack.rs.newly_acked as f64).min(self.cwnd);
-        // In Startup a rate that doubles each round trip is no aggregation.
+        // In Startup a rate that doubles each round trip is not aggregation.
         let rounds = if self.full_bw.is_reached { FILTER_ROUNDS } else { STARTUP_ROUNDS };
         self.aggregation.add(self.sampler.rounds(), extra, rounds);
     }

@@ -373,7 +373,7 @@ impl Thalweg {
         let is_short = queueing <= steady_state::LONG_QUEUE_TARGETS * target;
         self.is_provable = is_short && !self.is_competing && self.full_window() > PROOF_WINDOW * self.segment;
         // At the reduced rate a queue that is not empty is that of others, and losses may be its overflow. Delays that
-        // scatter less than that are no queue.
+        // scatter less than that are not due to a queue.
         let is_filled = self.evidence.end_round()
             && queueing > steady_state::ALMOST_EMPTY_SHARE * target + self.delay.spread();
         if !self.is_provable || is_filled {

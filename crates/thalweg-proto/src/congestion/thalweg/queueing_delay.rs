@@ -253,7 +253,7 @@ mod tests {
         assert!((delay.newest() - 5e-3).abs() < 1e-6);
     }
 
-    /// Delays that scatter by 20 ms are no queue; a queue of 60 ms is nevertheless detected.
+    /// Delays that scatter by 20 ms are not detected as a queue; a queue of 60 ms is.
     #[test]
     fn jitter_is_not_counted_as_a_queue() {
         let mut stream = RandomStream::new(5, "jitter", 0);

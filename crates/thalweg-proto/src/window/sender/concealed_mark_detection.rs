@@ -28,7 +28,7 @@ const PROBE_INTERVAL: u32 = 16;
 const SUSPICIOUS_INTERVAL: u32 = 5;
 /// Maximum number of probes per window of data, at windows for which that makes them rarer: they divide batches.
 const PER_WINDOW: u32 = 4;
-/// Maximum number of outstanding probes: those of eight windows. While there are as many, new segments are no probes, and
+/// Maximum number of outstanding probes: those of eight windows. While there are as many, new segments are not probes, and
 /// fewer signals are at probes than the test expects: that may delay a detection, but causes no false one.
 const MAX_OUTSTANDING: usize = 32;
 /// Share of probes among the signals, if marks are concealed.
@@ -208,8 +208,8 @@ mod tests {
         assert!((25..55).contains(&probes.count()));
     }
 
-    /// While no cumulative acknowledgement advances, segments beyond the last permitted probe are no probes: equal losses
-    /// of both are no evidence, and those of probes alone are.
+    /// While no cumulative acknowledgement advances, segments beyond the last permitted probe are not probes: equal losses
+    /// of both are not evidence, and those of probes alone are.
     #[test]
     fn a_segment_beyond_the_maximum_of_outstanding_probes_is_none() {
         let mut state = MarkProbes::new();

@@ -405,7 +405,7 @@ mod tests {
 
     /// RFC 8985, section 6.2, step 2: an answer earlier after the retransmission than the minimum round trip belongs to
     /// the original transmission, and so does an answer attributed to it by the receiver. Step 3: the arrival of a
-    /// retransmission is no reordering.
+    /// retransmission is not reordering.
     #[test]
     fn acknowledgements_of_retransmissions_and_originals_are_distinguished() {
         let newest = |now, arrival| repaired(now, arrival).newest_delivered.sent_at.since(Time::ZERO);

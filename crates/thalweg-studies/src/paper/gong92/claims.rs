@@ -134,7 +134,8 @@ fn window_alone_is_a_compromise(study: &Study<'_>) -> Option<Claim> {
         let holds = share < 0.5 && (window == SHARED_WINDOWS[0] || loss > 5.0);
         parts.push((holds, format!("{window} segments: {share:.2} of the link, {loss:.1} % lost")));
     }
-    let text = "windows alone are a compromise: small ones leave the link unused, larger ones are no effective control (losses, and less than half of the link)";
+    let text = "windows alone are a compromise: small ones leave the link unused, larger ones are not an effective control \
+                (less than half of the link with each, and more than 5 % lost with more than 2 segments)";
     decide_claim("2.4b", text, &parts)
 }
 
@@ -248,7 +249,9 @@ fn printed_analysis_lies_above(study: &Study<'_>) -> Option<Claim> {
             (analysis > simulated - NOISE, format!("p {p}, W {window}: {analysis:.3} over {simulated:.3}"))
         },
     );
-    let text = format!("they are always above the simulation (or below it by no more than {NOISE})");
+    let text = format!(
+        "the printed expressions are always above the simulation for p up to 1e-2 (or below it by less than {NOISE})"
+    );
     decide_claim("4.3i", &text, &parts.collect::<Vec<_>>())
 }
 
@@ -260,8 +263,8 @@ fn corrected_analysis_tracks_simulation(study: &Study<'_>) -> Option<Claim> {
         },
     );
     let text = format!(
-        "with its third regime corrected the analysis lies above the simulation by less than {TRACKS}, or below it by \
-         no more than {NOISE} (p up to 1e-2, windows above w_a + 1)"
+        "with p times m in place of p + m in the formula for windows from w_a + 1 to 2 w_a + 1, the analysis lies above the \
+         simulation by less than {TRACKS}, or below it by no more than {NOISE} (p up to 1e-2, windows of 1.5 to 2.5 w_a)"
     );
     decide_claim("ours-1", &text, &parts.collect::<Vec<_>>())
 }
@@ -463,7 +466,7 @@ fn firm_never_does(study: &Study<'_>) -> Option<Claim> {
         }
     }
     let text = format!(
-        "firm ACK has the efficiency of hard ACK, within {}, and is above 0.99 after losses end",
+        "firm ACK is less than {} below hard ACK in efficiency, and above 0.99 after losses end",
         2.0 * CHANCE
     );
     decide_claim("ours-2", &text, &parts)
