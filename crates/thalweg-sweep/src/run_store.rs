@@ -62,6 +62,8 @@ impl core::error::Error for StoreError {}
 
 /// Name of the file that describes the folder.
 const README: &str = "README.txt";
+/// Stem of the names of files that are being written.
+const PARTIAL: &str = "partial";
 
 /// Purpose of a store, as written in its `README.txt`.
 #[derive(Clone, Copy, Debug)]
@@ -96,20 +98,33 @@ impl Store {
     /// It cannot be written, or holds other content.
     pub fn open(folder: &Path, purpose: Purpose) -> Result<Self, StoreError> {
         let io = |error| StoreError::Io(folder.to_owned(), error);
-        let readme = folder.join(README);
         if folder.exists() && !folder.is_dir() {
             return Err(StoreError::NotAStore(folder.to_owned()));
         }
-        let Purpose { mark, about } = purpose;
-        let is_ours = read_text(&readme).is_ok_and(|text| text.starts_with(mark));
-        if !is_ours {
-            if folder.exists() && fs::read_dir(folder).map_err(io)?.next().is_some() {
-                return Err(StoreError::NotAStore(folder.to_owned()));
-            }
-            fs::create_dir_all(folder).map_err(io)?;
-            fs::write(&readme, format!("{mark}\n{}\n\n{about}", "=".repeat(mark.len()))).map_err(io)?;
+        let store = Self { folder: folder.to_owned() };
+        // Listed first: another call may create the store meanwhile.
+        let is_used = folder.exists()
+            && fs::read_dir(folder).map_err(io)?.any(|entry| !entry.is_ok_and(|entry| is_temporary(&entry)));
+        let is_ours = read_text(&store.path(README)).is_ok_and(|text| text.starts_with(purpose.mark));
+        if is_used && !is_ours {
+            return Err(StoreError::NotAStore(folder.to_owned()));
         }
-        Ok(Self { folder: folder.to_owned() })
+        if !is_ours {
+            fs::create_dir_all(folder).map_err(io)?;
+            store.write_readme(purpose).map_err(io)?;
+        }
+        Ok(store)
+    }
+
+    /// Writes the file that identifies the folder at once. Keeps that of another call, which may hold its lock.
+    fn write_readme(&self, Purpose { mark, about }: Purpose) -> io::Result<()> {
+        let (part, readme) = (self.path(&temporary_name(PARTIAL)), self.path(README));
+        fs::write(&part, format!("{mark}\n{}\n\n{about}", "=".repeat(mark.len())))?;
+        match fs::hard_link(&part, &readme) {
+            // Some file systems have no hard links.
+            Err(_) if !readme.exists() => fs::rename(&part, &readme),
+            _ => fs::remove_file(&part),
+        }
     }
 
     /// Locks the folder, for a call that writes results of all runs: those of two calls would be mixed. Runs may be saved
@@ -188,7 +203,7 @@ impl Store {
         place: &Path,
         fill: impl FnOnce(&mut io::BufWriter<fs::File>) -> io::Result<()>,
     ) -> Result<(), StoreError> {
-        let part = self.folder.join(temporary_name("partial"));
+        let part = self.folder.join(temporary_name(PARTIAL));
         let io = |error| StoreError::Io(place.to_owned(), error);
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder).map_err(io)?;
@@ -214,11 +229,16 @@ impl Store {
             modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age.as_secs() > 3600))
         };
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(".partial-") && is_old(&entry) {
+            if is_temporary(&entry) && is_old(&entry) {
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
+}
+
+/// Returns true for the name of a file that is being written, or was when its process was killed.
+fn is_temporary(entry: &fs::DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(format!(".{PARTIAL}-").as_bytes())
 }
 
 /// Fields that identify a saved run.
@@ -250,6 +270,29 @@ mod tests {
         drop(lock);
         two.lock().unwrap();
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn calls_that_create_a_store_together_share_it_and_one_has_the_lock() {
+        let folder = temporary_folder("together");
+        for _ in 0..300 {
+            let start = std::sync::Barrier::new(4);
+            let open_and_lock = || {
+                start.wait();
+                let opened = Store::open(&folder, Purpose::SWEEP);
+                let lock = opened.as_ref().ok().and_then(|store| store.lock().ok());
+                start.wait();
+                opened.unwrap();
+                lock.is_some()
+            };
+            let locked = std::thread::scope(|scope| {
+                let threads = [(); 4].map(|()| scope.spawn(open_and_lock));
+                threads.map(|thread| thread.join().unwrap())
+            });
+            assert_eq!(locked.iter().filter(|locked| **locked).count(), 1);
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "temporary files are removed");
+            fs::remove_dir_all(&folder).unwrap();
+        }
     }
 
     #[test]
