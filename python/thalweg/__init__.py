@@ -256,6 +256,11 @@ def _named_alone(scheme: str | type[Controller], controllers: dict[str, Callable
     return name
 
 
+def _scheme_option(scheme: str | type[Controller] | None, controllers: dict[str, Callable[[], Controller]]) -> list[str]:
+    """Returns the option that selects a scheme; without one the command's default applies."""
+    return [] if scheme is None else [f"--scheme={_named_alone(scheme, controllers)}"]
+
+
 def _stamp(controllers: Controllers, key: str | None, is_shard: bool = False) -> str:
     """Returns the text by which later calls find the saved runs of this one; results show its first line. With controllers and without a
     key it is another one at each call: only the program knows all that they depend on, such as policies, files and clocks."""
@@ -544,33 +549,33 @@ def _verdict_of(
 
 
 def bench(
-    scheme: str | type[Controller] = "cubic",
+    scheme: str | type[Controller] | None = None,
     server: str | None = None,
     *,
     controllers: Controllers | None = None,
     **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Measures the speed of real sockets, as `thalweg bench` does: to a server, which must know the scheme, or over this host's loopback.
-    A Python controller sends real data here."""
+    A Python controller sends real data here. The default scheme is that of the command."""
     factories = _factories(controllers)
     words = ["bench"] if server is None else ["bench", "client"]
     named = [] if server is None else [arguments.text("server", server, "text, such as \"HOST\" or \"HOST:PORT\"")]
-    return _json([*words, f"--scheme={_named_alone(scheme, factories)}", *_options(words, options)], named, factories)
+    return _json([*words, *_scheme_option(scheme, factories), *_options(words, options)], named, factories)
 
 
 def send(
     paths: Sequence[str | os.PathLike[str]],
     receiver: str,
-    scheme: str | type[Controller] = "cubic",
+    scheme: str | type[Controller] | None = None,
     *,
     controllers: Controllers | None = None,
     **options: int | float | str | bool,
 ) -> dict[str, Any]:
-    """Sends files, as `thalweg send` does, to a receiver, which must know the scheme."""
+    """Sends files, as `thalweg send` does, to a receiver, which must know the scheme. The default scheme is that of the command."""
     factories = _factories(controllers)
     files = [arguments.path("paths", path) for path in arguments.items("paths", paths, "data", least=1)]
     host = arguments.text("receiver", receiver, "text, such as \"HOST\" or \"HOST:PORT\"")
-    return _json(["send", f"--scheme={_named_alone(scheme, factories)}", *_options(["send"], options)], [*files, host], factories)
+    return _json(["send", *_scheme_option(scheme, factories), *_options(["send"], options)], [*files, host], factories)
 
 
 def recv(
