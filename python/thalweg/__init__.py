@@ -256,11 +256,6 @@ def _named_alone(scheme: str | type[Controller], controllers: dict[str, Callable
     return name
 
 
-def _scheme_option(scheme: str | type[Controller] | None, controllers: dict[str, Callable[[], Controller]]) -> list[str]:
-    """Returns the option that selects a scheme; without one the command's default applies."""
-    return [] if scheme is None else [f"--scheme={_named_alone(scheme, controllers)}"]
-
-
 def _stamp(controllers: Controllers, key: str | None, is_shard: bool = False) -> str:
     """Returns the text by which later calls find the saved runs of this one; results show its first line. With controllers and without a
     key it is another one at each call: only the program knows all that they depend on, such as policies, files and clocks."""
@@ -559,8 +554,9 @@ def bench(
     A Python controller sends real data here. The default scheme is that of the command."""
     factories = _factories(controllers)
     words = ["bench"] if server is None else ["bench", "client"]
+    of_scheme = [] if scheme is None else [f"--scheme={_named_alone(scheme, factories)}"]
     named = [] if server is None else [arguments.text("server", server, "text, such as \"HOST\" or \"HOST:PORT\"")]
-    return _json([*words, *_scheme_option(scheme, factories), *_options(words, options)], named, factories)
+    return _json([*words, *of_scheme, *_options(words, options)], named, factories)
 
 
 def send(
@@ -575,7 +571,8 @@ def send(
     factories = _factories(controllers)
     files = [arguments.path("paths", path) for path in arguments.items("paths", paths, "data", least=1)]
     host = arguments.text("receiver", receiver, "text, such as \"HOST\" or \"HOST:PORT\"")
-    return _json(["send", *_scheme_option(scheme, factories), *_options(["send"], options)], [*files, host], factories)
+    of_scheme = [] if scheme is None else [f"--scheme={_named_alone(scheme, factories)}"]
+    return _json(["send", *of_scheme, *_options(["send"], options)], [*files, host], factories)
 
 
 def recv(
