@@ -77,7 +77,7 @@ SCHEMES = {
 # window schemes.
 WINDOW = "rack=true,f-rto=true,delayed-ack.delay=25 ms,delayed-ack.every=2,segment=1430 B,header=70 B"
 LIVE = {
-    **dict.fromkeys(("cubic", "newreno", "vegas", "fixed"), WINDOW + ",prr=true,byte-counting=unlimited"),
+    **dict.fromkeys(("cubic", "newreno", "vegas"), WINDOW + ",prr=true,byte-counting=unlimited"),
     **dict.fromkeys(("prague", "dctcp"), WINDOW + ",prr=true"),
     "adaptive-ack": "",
     "sstp": "",
