@@ -537,7 +537,10 @@ mod tests {
             "mtu-change cannot be `5s`: expected a time and a size, such as `10s:1300B`"
         );
         assert_eq!(error("loss=1%,loss=2%"), "loss is given twice");
-        assert_eq!(error("mtu=67B"), "mtu cannot be `67B`: expected 68 B or more, the packets of every IPv4 path (RFC 791), such as `1400B`");
+        assert_eq!(
+            error("mtu=67B"),
+            "mtu cannot be `67B`: expected 68 B or more, the packets of every IPv4 path (RFC 791), such as `1400B`"
+        );
         assert!(error("mtu-change=5s:0B").ends_with("such as `1400B`"));
         assert!(error("buffer=2GB").ends_with("a buffer has at most 1 GB"));
         // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times per datagram.
