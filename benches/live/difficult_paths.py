@@ -77,7 +77,7 @@ SCHEMES = {
 # window schemes.
 WINDOW = "rack=true,f-rto=true,delayed-ack.delay=25 ms,delayed-ack.every=2,segment=1430 B,header=70 B"
 LIVE = {
-    **dict.fromkeys(("cubic", "newreno", "vegas", "fixed"), WINDOW + ",prr=true,byte-counting=unlimited"),
+    **dict.fromkeys(("cubic", "newreno", "vegas"), WINDOW + ",prr=true,byte-counting=unlimited"),
     **dict.fromkeys(("prague", "dctcp"), WINDOW + ",prr=true"),
     "adaptive-ack": "",
     "sstp": "",
@@ -399,8 +399,8 @@ def main():
     do = {"run": run_all, "simulate": simulate_all, "share": run_sharing, "four": run_four_flows, "beside": run_beside, "table": print_table}
     parser.add_argument("what", choices=do)
     parser.add_argument("--paths", type=testbed.parse_list, default=list(SEVEN), help=", ".join(PATHS))
-    parser.add_argument("--schemes", type=testbed.schemes_listed, default=list(SCHEMES), help="names here, or whatever bench takes, or none")
-    parser.add_argument("--peers", type=testbed.parse_list)
+    parser.add_argument("--schemes", type=testbed.or_none(testbed.schemes_listed), default=list(SCHEMES), help="names here, or whatever bench takes, or none")
+    parser.add_argument("--peers", type=testbed.or_none(testbed.names_listed(PEERS)), help=f"{', '.join(PEERS)}, or none; default: those that are installed")
     parser.add_argument("--time", type=int, help="seconds of a transfer, in place of the path's")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
@@ -415,6 +415,8 @@ def main():
         parser.error(f"no path is called {unknown[0]}; there are {', '.join(PATHS)}")
     if options.peers is None:
         options.peers = [peer for peer in PEERS if options.quic or not peer.startswith("quic")]
+    if not options.quic and any(peer.startswith("quic") for peer in options.peers):
+        parser.error("quic-cubic needs --quic PROGRAM, a QUIC peer")
     testbed.exit_on_sigterm()
     try:
         do[options.what](options)

@@ -462,6 +462,22 @@ def read_records(file):
         return [json.loads(line) for line in lines]
 
 
+def names_listed(known):
+    """Returns a reader of lists of these names."""
+    def read(text):
+        found = parse_list(text)
+        unknown = [name for name in found if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"there is no {unknown[0]}; there are {', '.join(known)}, or none")
+        return found
+    return read
+
+
+def or_none(read):
+    """Returns a reader of lists for which `none` is the empty list."""
+    return lambda text: [] if text.strip() == "none" else read(text)
+
+
 def schemes_listed(text):
     """Schemes with optional options: an option begins with a name and `=`, after a comma or a colon."""
     found = []

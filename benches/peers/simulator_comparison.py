@@ -223,7 +223,7 @@ def main():
     parser.add_argument("--cc", default="sack", choices=["sack", "newreno", "vegas", "cubic"],
                         help="congestion control of the dumbbells")
     parser.add_argument("--payload", type=int, default=1000, help="payload bytes of a segment")
-    parser.add_argument("--peers", default="ns-2,ns-3", help="comma-separated: ns-2,ns-3")
+    parser.add_argument("--peers", default="ns-2,ns-3", help="comma-separated: ns-2,ns-3; or none")
     parser.add_argument("--thalweg", metavar="PATH", help="executable of Thalweg")
     parser.add_argument("--htsim", metavar="PATH", help="what install-htsim.sh built")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each; the least CPU time counts")
@@ -231,7 +231,10 @@ def main():
     parser.add_argument("--slow", action="store_true", help="also pairs left out as too slow")
     parser.add_argument("--json", action="store_true", help="print each result as a line of JSON too")
     args = parser.parse_args()
-    args.peers = args.peers.split(",")
+    args.peers = [] if args.peers == "none" else args.peers.split(",")
+    for name in args.peers:
+        if name not in ("ns-2", "ns-3"):
+            parser.error(f"unknown peer {name}; there are: ns-2, ns-3, or none")
     names = args.scenarios or list(SCENARIOS)
     for name in names:
         if name not in SCENARIOS:

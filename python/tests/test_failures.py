@@ -11,6 +11,7 @@ import pytest
 
 import thalweg
 from thalweg import _thalweg
+from thalweg._results import python_call
 
 LINK: dict[str, Any] = {"name": "core", "between": ["a", "b"], "rate": "10 Mbit/s", "delay": "5 ms", "queue": "50 pkt"}
 PATH: dict[str, Any] = {"duration": 2, "warmup": 0.5, "link": [LINK], "flow": [{"name": "web", "from": "a", "to": "b", "scheme": "cubic"}]}
@@ -76,6 +77,13 @@ def test_commands_of_failed_points_are_calls_also_when_reopened(tmp_path: Path, 
     # The file is otherwise as the command wrote it.
     assert json.loads(text) == done.document and thalweg.sweep(sweep, tmp_path / "out", key="1").failed == done.failed
     assert (tmp_path / "out/results.json").read_text() == text and [file.name for file in (tmp_path / "out").glob("results*")] == ["results.json"]
+
+
+def test_calls_keep_the_options_of_schemes_together() -> None:
+    command = "thalweg compare x.toml --schemes 'cubic:beta=0.5,rto.floor=100 ms,c=0.3,broken' --seed 3 --set duration=2"
+    schemes = "['cubic:beta=0.5,rto.floor=100 ms,c=0.3', 'broken']"
+    expected = f"thalweg.compare('x.toml', {schemes}, seed=3, set=['duration=2'], controllers={{'broken': ...}})"
+    assert python_call(command, ["broken"]) == expected
 
 
 def test_an_assessment_names_calls_and_the_exception(tmp_path: Path) -> None:

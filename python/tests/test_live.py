@@ -1,6 +1,8 @@
 """Real sockets from Python, over the loopback of this host."""
 
 import asyncio
+import inspect
+import json
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +12,7 @@ import pytest
 
 import thalweg
 import thalweg.aio
+from thalweg import _thalweg
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +49,15 @@ def test_files_go_from_one_thread_to_another(tmp_path: Path) -> None:
     receiver.join(timeout=60)
     assert (tmp_path / "inbox/data").read_bytes() == (tmp_path / "data").read_bytes()
     assert sent["command"] == "send" and received[0]["command"] == "recv"
+
+
+def test_the_default_scheme_is_that_of_the_commands() -> None:
+    code, printed, _, _ = _thalweg.call(["bench", "--json", "--time=200 ms"], [], "")
+    scheme = json.loads(printed)["scheme"]
+    assert code == 0 and scheme.startswith("thalweg")
+    assert thalweg.bench(time="200 ms")["scheme"] == asyncio.run(thalweg.aio.bench(time="200 ms"))["scheme"] == scheme
+    for call in (thalweg.send, thalweg.aio.send):
+        assert inspect.signature(call).parameters["scheme"].default is None
 
 
 def test_warnings_of_coroutines_are_at_the_call() -> None:

@@ -544,33 +544,35 @@ def _verdict_of(
 
 
 def bench(
-    scheme: str | type[Controller] = "cubic",
+    scheme: str | type[Controller] | None = None,
     server: str | None = None,
     *,
     controllers: Controllers | None = None,
     **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Measures the speed of real sockets, as `thalweg bench` does: to a server, which must know the scheme, or over this host's loopback.
-    A Python controller sends real data here."""
+    A Python controller sends real data here. The default scheme is that of the command."""
     factories = _factories(controllers)
     words = ["bench"] if server is None else ["bench", "client"]
+    of_scheme = [] if scheme is None else [f"--scheme={_named_alone(scheme, factories)}"]
     named = [] if server is None else [arguments.text("server", server, "text, such as \"HOST\" or \"HOST:PORT\"")]
-    return _json([*words, f"--scheme={_named_alone(scheme, factories)}", *_options(words, options)], named, factories)
+    return _json([*words, *of_scheme, *_options(words, options)], named, factories)
 
 
 def send(
     paths: Sequence[str | os.PathLike[str]],
     receiver: str,
-    scheme: str | type[Controller] = "cubic",
+    scheme: str | type[Controller] | None = None,
     *,
     controllers: Controllers | None = None,
     **options: int | float | str | bool,
 ) -> dict[str, Any]:
-    """Sends files, as `thalweg send` does, to a receiver, which must know the scheme."""
+    """Sends files, as `thalweg send` does, to a receiver, which must know the scheme. The default scheme is that of the command."""
     factories = _factories(controllers)
     files = [arguments.path("paths", path) for path in arguments.items("paths", paths, "data", least=1)]
     host = arguments.text("receiver", receiver, "text, such as \"HOST\" or \"HOST:PORT\"")
-    return _json(["send", f"--scheme={_named_alone(scheme, factories)}", *_options(["send"], options)], [*files, host], factories)
+    of_scheme = [] if scheme is None else [f"--scheme={_named_alone(scheme, factories)}"]
+    return _json(["send", *of_scheme, *_options(["send"], options)], [*files, host], factories)
 
 
 def recv(

@@ -338,19 +338,30 @@ _READERS: Mapping[str | None, Callable[[str], Any]] = {"integer": int, "number":
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
+def scheme_list(text: str) -> list[str]:
+    """Splits the schemes of a command at commas. Options of a scheme are separated by commas too, and begin with a name and `=`."""
+    schemes: list[str] = []
+    for part in text.split(",") if text else []:
+        if schemes and "=" in part.partition(":")[0]:
+            schemes[-1] += f",{part}"
+        else:
+            schemes.append(part)
+    return schemes
+
+
 def python_call(command: str, controllers: Collection[str], is_file: bool = True) -> str | None:
     """Returns the Python call in place of a command that reruns a point, if the command is not enough: if it names one of these
     controllers or a number without a unit, or if its scenario is not a file."""
     words = shlex.split(command)
-    schemes = words[words.index("--schemes") + 1] if "--schemes" in words else ""
-    named = [name for name in controllers if name in schemes.split(",") or any(word.endswith((f'"{name}"', f"={name}")) for word in words)]
+    schemes = scheme_list(words[words.index("--schemes") + 1] if "--schemes" in words else "")
+    named = [name for name in controllers if name in schemes or any(word.endswith((f'"{name}"', f"={name}")) for word in words)]
     sets = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
     has_numbers = any(_NUMBER.fullmatch(of.partition("=")[2].strip()) for of in sets)
     if words[1] not in ("run", "compare") or not (named or has_numbers or not is_file):
         return None
     given = [repr(words[2]) if is_file else "scenario"]
     if schemes:
-        given.append(repr(schemes.split(",")))
+        given.append(repr(schemes))
     if "--seed" in words:
         given.append(f"seed={words[words.index('--seed') + 1]}")
     if sets:

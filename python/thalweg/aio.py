@@ -74,7 +74,7 @@ async def sweep(file: Scenario, out: str | os.PathLike[str] | None = None, **opt
 async def send(
     paths: Sequence[str | os.PathLike[str]],
     receiver: str,
-    scheme: str | type[Controller] = "cubic",
+    scheme: str | type[Controller] | None = None,
     *,
     controllers: Controllers | None = None,
     **options: int | float | str | bool,
@@ -94,7 +94,7 @@ async def recv(
 
 
 async def bench(
-    scheme: str | type[Controller] = "cubic",
+    scheme: str | type[Controller] | None = None,
     server: str | None = None,
     *,
     controllers: Controllers | None = None,

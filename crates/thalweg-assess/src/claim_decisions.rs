@@ -131,7 +131,7 @@ mod tests {
         values.iter().copied().map(Some).collect()
     }
 
-    const TENTH: Band = Band::NotBelow { share: 0.1, floor: 0.0 };
+    const TENTH: Band = Band::NotBelow { share: 0.1, amount: 0.0 };
 
     /// Student's sleep data as distances from a bound of 0; R's paired t-test gives t = 4.0621 and p = 0.002833,
     /// two-sided.
@@ -151,7 +151,7 @@ mod tests {
         let same = test_point(&values, &values, TENTH).unwrap();
         assert!(same.within < SIGNIFICANCE_LEVEL, "{same:?}");
         let zero = some(&[0.0, 0.0]);
-        assert_eq!(test_point(&zero, &zero, Band::NotAbove { share: 0.1, floor: 0.0 }).unwrap().within, 0.0);
+        assert_eq!(test_point(&zero, &zero, Band::NotAbove { share: 0.1, amount: 0.0 }).unwrap().within, 0.0);
         let half = some(&[5.0, 6.0, 5.5]);
         assert!(test_point(&half, &values, TENTH).unwrap().beyond < SIGNIFICANCE_LEVEL);
         assert_eq!(test_point(&some(&[1.0]), &some(&[1.0]), TENTH), None);

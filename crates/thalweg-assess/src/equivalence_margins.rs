@@ -24,19 +24,19 @@ pub struct Margin {
 /// Range of accepted values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
-    /// At least the reference value, minus a share of it and a constant.
+    /// At least the reference value, minus a share of it and an amount.
     NotBelow {
         /// Share of the reference value.
         share: f64,
-        /// Constant.
-        floor: f64,
+        /// Amount beside the share, in the unit of the value.
+        amount: f64,
     },
-    /// At most the reference value, plus a share of it and a constant.
+    /// At most the reference value, plus a share of it and an amount.
     NotAbove {
         /// Share of the reference value.
         share: f64,
-        /// Constant.
-        floor: f64,
+        /// Amount beside the share, in the unit of the value.
+        amount: f64,
     },
     /// Minimum of the mean.
     AtLeast(f64),
@@ -57,8 +57,8 @@ impl Band {
     /// Returns the distance to the edge of the band, positive inside.
     pub fn slack(self, value: f64, reference: f64) -> f64 {
         match self {
-            Self::NotBelow { share, floor } => value - (reference * (1.0 - share) - floor),
-            Self::NotAbove { share, floor } => reference * (1.0 + share) + floor - value,
+            Self::NotBelow { share, amount } => value - (reference * (1.0 - share) - amount),
+            Self::NotAbove { share, amount } => reference * (1.0 + share) + amount - value,
             Self::AtLeast(min) | Self::Min(min) => value - min,
             Self::AtMost(max) | Self::Max(max) => max - value,
         }
@@ -82,7 +82,7 @@ margin_format! {
     "about" => about: String,
     "better" => better: Option<String>,
     "share" => share: Option<String>,
-    "floor" => floor: Option<String>,
+    "amount" => amount: Option<String>,
     "at-least" => at_least: Option<String>,
     "at-most" => at_most: Option<String>,
     "max" => max: Option<String>,
@@ -111,25 +111,25 @@ impl Margins {
                 }),
             };
             let share = number(&table.share)?.unwrap_or(0.0);
-            let floor = number(&table.floor)?.unwrap_or(0.0);
+            let amount = number(&table.amount)?.unwrap_or(0.0);
             let bounds =
                 (number(&table.at_least)?, number(&table.at_most)?, number(&table.max)?, number(&table.min)?);
             let text = |of: &Option<String>| of.clone().unwrap_or_else(|| "0".to_owned());
-            let allowed = || match (&table.share, &table.floor) {
-                (Some(share), Some(floor)) => {
-                    format!("{share} plus {}", floor.replace('%', "percentage points"))
+            let allowed = || match (&table.share, &table.amount) {
+                (Some(share), Some(amount)) => {
+                    format!("{share} plus {}", amount.replace('%', "percentage points"))
                 }
-                (None, Some(floor)) => floor.replace('%', "percentage points"),
+                (None, Some(amount)) => amount.replace('%', "percentage points"),
                 (share, None) => text(share),
             };
             let (band, band_text) = match (table.better.as_deref(), bounds) {
                 (Some("more"), (None, None, None, None)) => {
-                    (Band::NotBelow { share, floor }, format!("at most {} lower", allowed()))
+                    (Band::NotBelow { share, amount }, format!("at most {} lower", allowed()))
                 }
                 (Some("less"), (None, None, None, None)) => {
                     let more =
-                        if table.floor.as_deref().is_some_and(is_duration) { "longer" } else { "higher" };
-                    (Band::NotAbove { share, floor }, format!("at most {} {more}", allowed()))
+                        if table.amount.as_deref().is_some_and(is_duration) { "longer" } else { "higher" };
+                    (Band::NotAbove { share, amount }, format!("at most {} {more}", allowed()))
                 }
                 (None, (Some(min), None, None, None)) => {
                     (Band::AtLeast(min), format!("at least {}", text(&table.at_least)))
@@ -144,7 +144,7 @@ impl Margins {
                     (Band::Min(min), format!("at least {} in every run", text(&table.min)))
                 }
                 _ => {
-                    let help = "either `better` (\"more\" or \"less\") with `share` and `floor`, or one of `at-least`, \
+                    let help = "either `better` (\"more\" or \"less\") with `share` and `amount`, or one of `at-least`, \
                                 `at-most`, `max` and `min`";
                     return Err(fault(format!("expected {help}")));
                 }
@@ -223,9 +223,9 @@ mod tests {
     /// By hand: 10 % and 2 ms above 50 ms are 57 ms; 20 % and 5 below 100 are 75.
     #[test]
     fn slack_is_the_distance_to_the_edge() {
-        let above = Band::NotAbove { share: 0.1, floor: 0.002 };
+        let above = Band::NotAbove { share: 0.1, amount: 0.002 };
         assert!((above.slack(0.050, 0.050) - 0.007).abs() < 1e-12 && above.slack(0.058, 0.050) < 0.0);
-        let below = Band::NotBelow { share: 0.2, floor: 5.0 };
+        let below = Band::NotBelow { share: 0.2, amount: 5.0 };
         assert!((below.slack(75.0, 100.0)).abs() < 1e-9 && below.slack(74.0, 100.0) < 0.0);
         assert_eq!(Band::AtLeast(0.9).slack(1.0, f64::NAN), 1.0 - 0.9);
         assert_eq!(Band::Max(2.0).slack(3.0, f64::NAN), -1.0);
@@ -242,6 +242,7 @@ mod tests {
         // Their names in development builds.
         assert!(key("least").contains("[a]: unknown key `least`; did you mean `min`?"));
         assert!(key("worst").contains("[a]: unknown key `worst`; did you mean `max`?"));
+        assert!(key("floor").contains("[a]: unknown key `floor`; did you mean `amount`?"));
         assert!(fault("[a\n").contains("m.toml"));
         let margins = Margins::read("m.toml", "[even]\nabout = \"x\"\nat-least = \"0.9\"").unwrap();
         assert!(margins.find("evn").unwrap_err().contains("did you mean `even`?"));
@@ -250,9 +251,9 @@ mod tests {
 
     #[test]
     fn times_are_longer_and_other_quantities_higher() {
-        let band = |floor: &str| {
+        let band = |amount: &str| {
             let text =
-                format!("[a]\nabout = \"x\"\nbetter = \"less\"\nshare = \"10 %\"\nfloor = \"{floor}\"");
+                format!("[a]\nabout = \"x\"\nbetter = \"less\"\nshare = \"10 %\"\namount = \"{amount}\"");
             Margins::read("m.toml", &text).unwrap().find("a").unwrap().band_text.clone()
         };
         assert_eq!(band("2 ms"), "at most 10 % plus 2 ms longer");

@@ -52,7 +52,7 @@ const MARGINS: &str = r#"
 about = "Goodput of others"
 better = "more"
 share = "20 %"
-floor = "1 kbit/s"
+amount = "1 kbit/s"
 [starved]
 about = "The least share"
 at-least = "0.3"

@@ -191,16 +191,20 @@ impl ValueInUse {
         of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key))?;
         let is_set = of.values.explicit_value(key.name).is_some()
             || are_presets_chosen && of.values.preset_value(key.name).is_some();
-        let is_inherent =
-            Reason::find(of.description.name, key.name).is_some_and(|reason| match reason.bond {
-                DefaultRelation::Loose => false,
-                DefaultRelation::Inherent => true,
-                DefaultRelation::InherentShareable => !pauses,
-            });
-        if is_set || is_inherent {
+        if is_set {
             return None;
         }
-        Some(Self::new(of, key)).filter(|of| of.is_accepted)
+        let in_use = Self::new(of, key);
+        let is_inherent = match Reason::find(of.description.name, key.name) {
+            Some(reason) => reason.bond.is_inherent(pauses),
+            // A scheme of another crate, without the rule.
+            None if in_use.is_bound => {
+                let mut bonds = REASONS.iter().filter(|of| of.option == key.name).map(|of| of.bond);
+                bonds.any(|bond| bond == DefaultRelation::InherentShareable && bond.is_inherent(pauses))
+            }
+            None => false,
+        };
+        Some(in_use).filter(|of| of.is_accepted && !is_inherent)
     }
 }
 
@@ -234,10 +238,14 @@ pub fn environment_differences(
     simulated: &Values,
     live: &Values,
 ) -> Vec<(&'static str, [Option<Value>; 2])> {
+    let is_refused = |values: &Values, key: &Key| {
+        values.get(key.name).is_some_and(|value| !accepts_value(description, values, key, value))
+    };
     let is_comparable = |key: &&Key| {
         let from_path =
             matches!(key.live, LiveDifference::Path(_)) && live.explicit_value(key.name).is_none();
-        key.is_simulated() && key.is_live() && !from_path
+        let is_unused = is_refused(simulated, key) && is_refused(live, key);
+        key.is_simulated() && key.is_live() && !from_path && !is_unused
     };
     let keys = description.keys.flat().filter(is_comparable);
     let both = keys.map(|key| (key.name, [simulated.get(key.name), live.get(key.name)]));
@@ -300,6 +308,17 @@ enum DefaultRelation {
     InherentShareable,
 }
 
+impl DefaultRelation {
+    /// Returns true if the difference is not one to remove, for applications of which one `pauses`.
+    const fn is_inherent(self, pauses: bool) -> bool {
+        match self {
+            Self::Loose => false,
+            Self::Inherent => true,
+            Self::InherentShareable => !pauses,
+        }
+    }
+}
+
 impl Reason {
     const fn new(option: &'static str, schemes: &'static [&'static str], why: &'static str) -> Self {
         Self { option, schemes, why, bond: DefaultRelation::Loose }
@@ -360,6 +379,12 @@ const REASONS: &[Reason] = &[
         "It continues at its estimated rate and has no window to restart.",
     )
     .inherent_but_for_pauses(),
+    Reason::new(
+        "idle-restart",
+        &["fixed", "seif", "dec-bit", "tri-s", "source-quench", "bbn"],
+        "Its source has no rule for idle times.",
+    )
+    .inherent_but_for_pauses(),
     Reason::new("timestamps", &["thalweg"], "It acts on one-way delays.").inherent(),
     Reason::new("initial-window", &["slow-start", "seif", "dec-bit"], "As in its paper."),
     Reason::new("initial-window", &["vegas"], "As in its paper, with a slower slow start."),
@@ -395,8 +420,10 @@ fn differing_builtin_options() -> Vec<SharedDefaults> {
         });
         let with: Vec<_> = with.collect();
         let count = |value: &Option<Value>| with.iter().filter(|(_, other)| other == value).count();
-        // Of equally common values, the first one.
-        let common = with.iter().rev().map(|(_, value)| *value).max_by_key(count).flatten();
+        // Of equally common values, the key's own default, or else the first one.
+        let own = key.kind.read(key.default).ok();
+        let rank = |value: &Option<Value>| (count(value), *value == own);
+        let common = with.iter().rev().map(|(_, value)| *value).max_by_key(rank).flatten();
         let others = with.iter().filter(|(_, value)| *value != common).copied().collect();
         found.push(SharedDefaults { key, common, others });
     }

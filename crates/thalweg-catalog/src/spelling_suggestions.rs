@@ -68,6 +68,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("bbr", &["bbr3", "bbrv3", "tcp-bbr"]),
     ("initial-ssthresh", &["initial-threshold"]),
     ("max-reps", &["most-reps"]),
+    ("amount", &["floor"]),
     ("max", &["worst"]),
     ("min", &["least"]),
     ("min_share", &["least-share"]),

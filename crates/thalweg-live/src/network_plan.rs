@@ -331,7 +331,7 @@ fn link_mtus(links: &[LinkSpec], plan_options: &[(Option<String>, u32)]) -> Resu
     for (link, mtu) in plan_options {
         if !(MIN_MTU..=MAX_MTU).contains(mtu) {
             return Err(PlanError(format!(
-                "an MTU of {mtu} B: every link takes packets of {MIN_MTU} B, and none of more than {MAX_MTU} B"
+                "an MTU of {mtu} B: expected {MIN_MTU} B to {MAX_MTU} B, such as `--mtu 1400B` for all links or `--mtu LINK=1400B` for one"
             )));
         }
         let Some(link) = link else {

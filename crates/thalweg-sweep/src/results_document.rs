@@ -101,7 +101,7 @@ pub struct PointResults {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reached: Option<bool>,
     /// Share of the goodput of backlogged flows that arrived during the warm-up and waited for loss repair; missing if it
-    /// is small.
+    /// is within the default margin of comparisons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_warmup: Option<f64>,
     /// Metrics of the network, or of the compared groups.

@@ -6,7 +6,9 @@ mod tests;
 use std::process::ExitCode;
 use thalweg::Registry;
 use thalweg_catalog::{Key, Kind, Range, SchemeDescription, bind, option_keys::key, schemes::window};
-use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample};
+use thalweg_proto::congestion::{
+    AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, SenderRules,
+};
 
 /// Additive increase, multiplicative decrease (Chiu and Jain 1989).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,6 +64,10 @@ impl ConfigureController for AimdConfig {
 
     fn make(&self) -> Aimd {
         Aimd { config: *self, window: 10.0, ssthresh: 10.0 }
+    }
+
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules { byte_counting: true, ..SenderRules::NONE }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Catalogue description of the scheme BBR, version 3 (draft-ietf-ccwg-bbr).
 
+use super::window;
 use super::{INITIAL_WINDOW, window_presets};
-use super::{window, window_key_conflicts};
 use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
-use crate::{ConfigError, Key, Kind, Range, Value, Values, bind, words};
+use crate::{ConfigError, Key, Kind, Range, Values, bind, words};
 use thalweg_proto::congestion::{BbrConfig, FilterAdvance, ProbeRttBasis};
 use thalweg_proto::window::Recovery;
 
@@ -126,14 +126,6 @@ fn check(values: &Values) -> Vec<ConfigError> {
     if values.optional("recovery") != Some(Recovery::Sack) {
         let what = "BBR measures rates from each acknowledgement, and requires selective acknowledgements";
         faults.push(ConfigError::new("recovery", what).help("leave `recovery` out, or set it to \"sack\""));
-    }
-    if values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
-        let what = "BBR continues at its estimated rate after an idle time, and does not restart";
-        faults.push(ConfigError::new("idle-restart", what).help("leave it out"));
-    }
-    if window_key_conflicts::is_validated(values) {
-        let what = "BBR continues at its estimated rate, and ignores rules about windows";
-        faults.push(ConfigError::new("window-validation", what).help("leave it out"));
     }
     faults
 }

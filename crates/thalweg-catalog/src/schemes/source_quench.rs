@@ -31,6 +31,7 @@ const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("ecn", "false"),
     ("prr", "false"),
     ("f-rto", "false"),
+    ("idle-restart", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];

@@ -17,7 +17,9 @@ use crate::{
     ConfigError, Environment, Key, KeyBoundConfig, Keys, Kind, Range, Table, Value, Values, bind, words,
 };
 use std::sync::Arc;
-use thalweg_proto::congestion::{CeResponse, ConfigureController, LedbatPlusPlusConfig, SlowStartExit};
+use thalweg_proto::congestion::{
+    CeResponse, ConfigureController, LedbatPlusPlusConfig, SenderRules, SlowStartExit,
+};
 use thalweg_proto::handshake;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
@@ -40,7 +42,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "1 pkt",
         "Byte counting: window growth follows the acknowledged data, up to this amount per acknowledgement (RFC 3465). With \"1 pkt\" \
          each acknowledgement counts as one packet, however much it acknowledges. For slow-start, newreno, vegas, cubic, \
-         dctcp and prague (in its slow start).",
+         dctcp and prague.",
     )
     .within(WINDOW_RANGE, "")
     .live_default("unlimited", "hosts acknowledge whole batches of segments at once"),
@@ -114,8 +116,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         "idle-restart",
         Kind::Switch,
         "true",
-        "After an idle time longer than the RTO the controller restarts. For the same schemes as `window-validation`; bbr and thalweg \
-         continue at their estimated rates.",
+        "After an idle time longer than the RTO the controller restarts. For slow-start, newreno, vegas, cubic, dctcp, prague, copa and \
+         ledbat-plus-plus. The others have `false` and refuse `true`.",
     ),
     key(
         "window-validation",
@@ -335,13 +337,14 @@ pub const fn window_keys(own: &'static [Key], defaults: &'static [(&'static str,
 /// Defaults of schemes with selective acknowledgement.
 pub const SACK: &[(&str, &str)] =
     &[("recovery", "sack"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
-/// Defaults of schemes that recover by go-back-N and do not react to marks.
+/// Defaults of schemes that recover by go-back-N, do not react to marks, and do not restart after idle times.
 pub const GO_BACK_N: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),
     ("nagle", "false"),
     ("ecn", "false"),
     ("prr", "false"),
     ("f-rto", "false"),
+    ("idle-restart", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];
@@ -391,8 +394,11 @@ pub fn named_scheme<C: ConfigureController>(
 ) -> SchemeDescription {
     let controller: &'static _ = Box::leak(Box::new(controller));
     let check = move |values: &Values| {
-        let response = controller().map_or(CeResponse::None, |controller| controller.ce_response());
-        check_shared(values, response)
+        // A controller that cannot be made is reported when its configuration is built.
+        controller().map_or_else(
+            |_| check_shared(values, name, CeResponse::None, SenderRules::ALL),
+            |controller| check_shared(values, name, controller.ce_response(), controller.sender_rules()),
+        )
     };
     let make_endpoint_configs = move |values: &Values, path: &PathHints| {
         let controller = ExternalController::new(controller()?);
@@ -513,6 +519,8 @@ fn make_endpoint_configs(
 ) -> Result<EndpointConfigs, ConfigError> {
     let is_live = values.environment() == Environment::Live;
     let recovery = values.optional("recovery").unwrap_or(Recovery::GoBackN);
+    // Defaults shared by all schemes apply only where supported.
+    let rules = controller.sender_rules();
     let rledbat: bool = values.required("rledbat");
     let timestamps = rledbat || values.optional("timestamps").unwrap_or(false);
     let framing = SEGMENT_HEADER + if timestamps { TIMESTAMP_LENGTH } else { 0 };
@@ -521,11 +529,11 @@ fn make_endpoint_configs(
         max_window: values.required("max-window"),
         counting: values.optional("counting").unwrap_or(WindowUnit::Packets),
         recovery,
-        byte_counting: values.required("byte-counting"),
+        byte_counting: if rules.byte_counting { values.required("byte-counting") } else { 1 },
         duplicate_threshold: values.required("duplicate-threshold"),
         rtt: RttConfig::from_values(values),
-        idle_restart: values.required("idle-restart"),
-        validation: values.optional("window-validation").flatten(),
+        idle_restart: values.required::<bool>("idle-restart") && rules.idle_restart,
+        validation: values.optional("window-validation").flatten().filter(|_| rules.window_validation),
         nagle: values.required("nagle"),
         fine_grained_timer: values.optional("fine-timer").unwrap_or(false),
         // A default shared by all schemes applies only where supported.

@@ -32,7 +32,10 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     values.set_from("max-window", &sender.max_window);
     values.set_from("counting", &sender.counting);
     values.set_from("recovery", &sender.recovery);
-    values.set_from("byte-counting", &sender.byte_counting);
+    let rules = controller.sender_rules();
+    if rules.byte_counting {
+        values.set_from("byte-counting", &sender.byte_counting);
+    }
     values.set_from("duplicate-threshold", &sender.duplicate_threshold);
     if sender.recovery == Recovery::Sack {
         values.set_from("prr", &sender.prr);
@@ -40,7 +43,9 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     }
     sender.rtt.write_to(values);
     values.set_from("idle-restart", &sender.idle_restart);
-    values.set_from("window-validation", &sender.validation);
+    if rules.window_validation {
+        values.set_from("window-validation", &sender.validation);
+    }
     values.set_from("nagle", &sender.nagle);
     set_switch("timestamps", sender.timestamps, false, values);
     values.set_from("max-retransmissions", &sender.max_retransmissions);
@@ -57,8 +62,8 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     if let Some(rack) = &sender.rack {
         values.set_from("undo", &rack.undo);
         values.set_from("tail-probe", &rack.tail_probe);
+        values.set_from("cut-for-lost-repairs", &sender.cut_for_lost_repairs);
     }
-    values.set_from("cut-for-lost-repairs", &sender.cut_for_lost_repairs);
     values.set_from("receive-window", &receiver.window);
     values.set_from("delayed-ack", &receiver.delayed_ack.is_some());
     if let Some(delayed) = &receiver.delayed_ack {

@@ -3,7 +3,7 @@
 use crate::option_keys::PRESET;
 use crate::{ConfigError, Environment, KeyBoundConfig, Value, Values};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller as _};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller as _, SenderRules};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::{DelayedAck, RackConfig, Recovery, RttConfig};
 
@@ -17,8 +17,14 @@ pub(super) fn check_external<C: ConfigureController + KeyBoundConfig>(values: &V
     let help = "return the threshold from its `ssthresh`, or leave `prr` out";
     let mut faults = check_with::<C>(values, help);
     for fault in &mut faults {
-        if fault.key == "ecn" && !fault.is_warning {
-            fault.help = "return `CeResponse::AsToLoss` from its `ce_response`, or leave `ecn` out";
+        match fault.key {
+            "ecn" if !fault.is_warning => {
+                fault.help = "return `CeResponse::AsToLoss` from its `ce_response`, or leave `ecn` out";
+            }
+            "idle-restart" | "window-validation" | "byte-counting" if !fault.is_warning => {
+                fault.help = "implement the rule and declare it in `sender_rules`, or leave the key out";
+            }
+            _ => {}
         }
     }
     faults
@@ -30,7 +36,7 @@ fn check_with<C: ConfigureController + KeyBoundConfig>(
     prr_help: &'static str,
 ) -> Vec<ConfigError> {
     let controller = C::from_values(values);
-    let mut faults = check_shared(values, controller.ce_response());
+    let mut faults = check_shared(values, C::NAME, controller.ce_response(), controller.sender_rules());
     if values.explicit_value("prr") == Some(Value::Switch(true)) && !has_ssthresh(&controller) {
         // Another recovery would not help.
         faults.retain(|fault| fault.key != "prr");
@@ -41,8 +47,13 @@ fn check_with<C: ConfigureController + KeyBoundConfig>(
     faults
 }
 
-/// Finds conflicts between keys of every window scheme, for a controller with this response to marks.
-pub(super) fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigError> {
+/// Finds conflicts between keys of every window scheme, for a controller with this name, response to marks and rules.
+pub(super) fn check_shared(
+    values: &Values,
+    name: &str,
+    response: CeResponse,
+    rules: SenderRules,
+) -> Vec<ConfigError> {
     let mut faults = Vec::new();
     let rtt = RttConfig::from_values(values);
     if rtt.ceiling < rtt.floor {
@@ -58,7 +69,11 @@ pub(super) fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigE
     check_preset(values, &mut faults);
     check_rack(values, &mut faults);
     check_effects(values, &mut faults);
-    if is_validated(values) && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
+    check_rules(values, name, rules, &mut faults);
+    if rules.idle_restart
+        && is_validated(values)
+        && values.explicit_value("idle-restart") == Some(Value::Switch(true))
+    {
         let what = "`window-validation` replaces a restart after idle times";
         let fault = ConfigError::new("idle-restart", what).help("leave one of the two out");
         faults.push(ConfigError { is_warning: true, ..fault });
@@ -90,8 +105,24 @@ pub(super) fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigE
     faults
 }
 
+/// Refuses keys for rules that the controller does not implement.
+fn check_rules(values: &Values, name: &str, rules: SenderRules, faults: &mut Vec<ConfigError>) {
+    let mut refuse = |key, what: String| {
+        faults.push(ConfigError { is_scheme_rule: true, ..ConfigError::new(key, what).help("leave it out") });
+    };
+    if !rules.idle_restart && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
+        refuse("idle-restart", format!("`{name}` continues after an idle time, and does not restart"));
+    }
+    if !rules.window_validation && is_validated(values) {
+        refuse("window-validation", format!("`{name}` does not reduce a window that is not used"));
+    }
+    if !rules.byte_counting && values.explicit_value("byte-counting").is_some() {
+        refuse("byte-counting", format!("the window of `{name}` does not grow by counted acknowledgements"));
+    }
+}
+
 /// Returns true if window validation is explicitly enabled.
-pub(crate) fn is_validated(values: &Values) -> bool {
+fn is_validated(values: &Values) -> bool {
     !matches!(values.explicit_value("window-validation"), None | Some(Value::Word("none")))
 }
 
@@ -196,7 +227,7 @@ fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
         });
         return;
     }
-    for key in ["undo", "tail-probe", "verify-acks"] {
+    for key in ["undo", "tail-probe", "verify-acks", "cut-for-lost-repairs"] {
         // Without `rack` acknowledgements are still verified if they are few.
         let is_allowed = key == "verify-acks" && values.explicit_value(key) == Some(Value::Switch(false));
         if values.explicit_value(key).is_some() && !is_allowed {

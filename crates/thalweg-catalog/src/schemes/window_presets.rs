@@ -23,36 +23,39 @@ pub(crate) const KEY: Key = key(
 
 /// The presets of CUBIC.
 pub(crate) const CUBIC: &[Preset] = &[
-    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, NO_ECN, HYSTART, FUNCTION] },
+    Preset {
+        name: "linux",
+        values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, LINUX_WINDOW, NO_ECN, HYSTART, FUNCTION],
+    },
     // RFC 9438, section 4.10.
     Preset {
         name: "rfc",
-        values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, ECN, HYSTART_PLUS_PLUS, FUNCTION],
+        values: &[LINUX_AND_STANDARDS, RFC, WINDOW, RFC_WINDOW, ECN, HYSTART_PLUS_PLUS, FUNCTION],
     },
 ];
 
 /// The presets of NewReno, whose slow start ends only by a loss in either.
 pub(crate) const RENO: &[Preset] = &[
-    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, NO_ECN, NO_HYSTART] },
-    Preset { name: "rfc", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, ECN, NO_HYSTART] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, LINUX_WINDOW, NO_ECN, NO_HYSTART] },
+    Preset { name: "rfc", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, RFC_WINDOW, ECN, NO_HYSTART] },
 ];
 
 /// The presets of Vegas.
 pub(crate) const VEGAS: &[Preset] = &[
-    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, NO_ECN, EACH_ROUND] },
-    Preset { name: "rfc", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, ECN, EVERY_OTHER_ROUND] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, LINUX_WINDOW, NO_ECN, EACH_ROUND] },
+    Preset { name: "rfc", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, RFC_WINDOW, ECN, EVERY_OTHER_ROUND] },
 ];
 
 /// The presets of DCTCP.
 pub(crate) const DCTCP: &[Preset] = &[
-    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, GAIN] },
-    Preset { name: "rfc", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, GAIN] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, LINUX_WINDOW, GAIN] },
+    Preset { name: "rfc", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, RFC_WINDOW, GAIN] },
 ];
 
 /// The presets of Prague. The draft describes the sender in Linux; the transport follows the RFCs.
 pub(crate) const PRAGUE: &[Preset] = &[
-    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, GAIN, VIRTUAL_RTT] },
-    Preset { name: "draft", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, GAIN, VIRTUAL_RTT] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, LINUX_WINDOW, GAIN, VIRTUAL_RTT] },
+    Preset { name: "draft", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, RFC_WINDOW, GAIN, VIRTUAL_RTT] },
 ];
 
 /// The presets of BBR.
@@ -99,7 +102,6 @@ const WINDOW: List = &[
 
 /// The other defaults of Linux 6.
 const LINUX: List = &[
-    ("byte-counting", "unlimited"),
     ("rto.floor", "200 ms"),
     ("rto.ceiling", "120 s"),
     // The variation term is at least 200 ms.
@@ -111,8 +113,6 @@ const LINUX: List = &[
 
 /// The other requirements and recommendations of the standards track.
 const RFC: List = &[
-    // RFC 5681, section 3.1.
-    ("byte-counting", "1 pkt"),
     // RFC 6298, sections 2.4, 2.5 and 2.3, with 1 ms as the clock's tick (G).
     ("rto.floor", "1 s"),
     ("rto.ceiling", "60 s"),
@@ -123,10 +123,11 @@ const RFC: List = &[
     ("cut-for-lost-repairs", "true"),
 ];
 
-/// RFC 2861 in place of a restart.
-const DECAY: List = &[("window-validation", "rfc2861")];
-/// RFC 7661 is experimental.
-const NO_DECAY: List = &[("window-validation", "none")];
+/// Window rules of Linux: RFC 2861 in place of a restart, and growth by all acknowledged data.
+const LINUX_WINDOW: List = &[("window-validation", "rfc2861"), ("byte-counting", "unlimited")];
+/// Window rules of the standards track: RFC 7661 is experimental, and RFC 5681 (section 3.1) counts an acknowledgement as
+/// one segment at most.
+const RFC_WINDOW: List = &[("window-validation", "none"), ("byte-counting", "1 pkt")];
 /// Linux accepts ECN as a server, and does not request it as a client.
 const NO_ECN: List = &[("ecn", "false")];
 /// RFC 3168.

@@ -3,7 +3,7 @@
 use thalweg_catalog::schemes::window::{self, external_scheme};
 use thalweg_catalog::{EndpointConfigs, Environment, PathHints, Registry, SchemeDescription, bind};
 use thalweg_proto::congestion::{
-    ConfigureController, FixedWindow, FixedWindowConfig, NewReno, NewRenoConfig, SlowStartExit,
+    ConfigureController, FixedWindow, FixedWindowConfig, NewReno, NewRenoConfig, SenderRules, SlowStartExit,
 };
 
 /// A fixed window, without a slow-start threshold.
@@ -38,6 +38,9 @@ impl ConfigureController for Sawtooth {
             slow_start_beta: None,
         };
         config.make()
+    }
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::ALL
     }
 }
 
@@ -96,4 +99,58 @@ fn ecn_needs_a_response_to_marks() {
     registry.add_scheme(&FLAT);
     let error = registry.read_scheme("flat:ecn=true", Environment::Simulated).unwrap_err().to_string();
     assert!(error.contains("return `CeResponse::AsToLoss` from its `ce_response`"), "{error}");
+}
+
+/// Keys for rules of the sender that the controller does not declare are refused, and their defaults do not apply.
+#[test]
+fn keys_without_a_rule_of_the_controller_are_refused() {
+    let mut registry = Registry::default();
+    registry.add_scheme(&FLAT);
+    registry.add_scheme(&SAWTOOTH);
+    let read =
+        |text: &str| registry.read_scheme(text, Environment::Simulated).map_err(|error| error.to_string());
+    let declare = "implement the rule and declare it in `sender_rules`, or leave the key out";
+    for (option, what) in [
+        ("idle-restart=true", "`NAME` continues after an idle time, and does not restart"),
+        ("window-validation=rfc2861", "`NAME` does not reduce a window that is not used"),
+        ("window-validation=rfc7661", "`NAME` does not reduce a window that is not used"),
+        ("byte-counting=unlimited", "the window of `NAME` does not grow by counted acknowledgements"),
+    ] {
+        for (name, help) in [("flat", declare), ("fixed", "leave it out"), ("tri-s", "leave it out")] {
+            let expected = format!("{}: {help}", what.replace("NAME", name));
+            assert_eq!(read(&format!("{name}:{option}")).unwrap_err(), expected);
+        }
+        assert!(read(&format!("sawtooth:{option}")).is_ok(), "{option}");
+        assert!(read(&format!("newreno:{option}")).is_ok(), "{option}");
+    }
+    for (name, rules) in
+        [("flat", false), ("sawtooth", true), ("fixed", false), ("thalweg", false), ("copa", true)]
+    {
+        let (description, values) = read(name).unwrap();
+        let ends = (description.make_endpoint_configs)(&values, &PathHints::default()).unwrap();
+        let EndpointConfigs::Window(config) = ends else { panic!("{name}") };
+        assert_eq!(config.sender.idle_restart, rules, "{name}");
+        assert!(read(&format!("{name}:idle-restart=false,window-validation=none")).is_ok(), "{name}");
+    }
+}
+
+/// The lists of schemes in descriptions of keys are those of the schemes that accept the keys.
+#[test]
+fn descriptions_of_keys_name_the_schemes_with_the_rule() {
+    let registry = Registry::default();
+    for (key, value) in
+        [("idle-restart", "true"), ("window-validation", "rfc7661"), ("byte-counting", "unlimited")]
+    {
+        let about = window::WINDOW_KEYS.iter().find(|of| of.name == key).unwrap().about;
+        let list = about.split("For ").nth(1).unwrap().split('.').next().unwrap();
+        let mut listed: Vec<&str> = list.split(", ").flat_map(|part| part.split(" and ")).collect();
+        let schemes = registry.schemes().iter().filter(|of| of.traits.is_window()).map(|of| of.name);
+        let accepts = |name: &&str| {
+            registry.read_scheme(&format!("{name}:{key}={value}"), Environment::Simulated).is_ok()
+        };
+        let mut accepting: Vec<&str> = schemes.filter(accepts).collect();
+        listed.sort_unstable();
+        accepting.sort_unstable();
+        assert_eq!(listed, accepting, "{key}");
+    }
 }

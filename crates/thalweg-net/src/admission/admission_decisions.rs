@@ -195,7 +195,10 @@ impl<K: KnownSenders> Admission<K> {
         let now = Instant::now();
         let (refused, more) = self.socket.refused();
         for refusal in refused {
-            self.deny(now, refusal.remote, refusal.peer, DenialReason::Handshake(refusal.reason));
+            let is_unknown = !self.config.is_open() && !self.is_admitted(&refusal.peer);
+            let reason =
+                if is_unknown { DenialReason::Unknown } else { DenialReason::Handshake(refusal.reason) };
+            self.deny(now, refusal.remote, refusal.peer, reason);
         }
         self.denials.count(more);
         if let Some(rest) = self.denials.take_summary(now) {
@@ -500,6 +503,11 @@ mod tests {
             assert!(admission.next(Duration::from_millis(5), &mut approver).unwrap().is_none());
         }
         assert_eq!(admission.denied(), 1);
+        let events: Vec<_> = admission.events().collect();
+        assert!(
+            matches!(&events[..], [AdmissionEvent::Denied(denial)] if denial.reason == DenialReason::Unknown),
+            "{events:?}"
+        );
     }
 
     #[test]

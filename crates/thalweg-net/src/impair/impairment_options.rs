@@ -322,7 +322,11 @@ fn above_zero(rate: Rate) -> Result<Rate, String> {
 
 /// Every IPv4 path takes packets of 68 bytes (RFC 791).
 fn not_too_small(mtu: Bytes) -> Result<Bytes, String> {
-    if mtu.get() < 68 { Err("every path carries packets of 68 B".to_owned()) } else { Ok(mtu) }
+    if mtu.get() < 68 {
+        Err("expected 68 B or more, the packets of every IPv4 path (RFC 791), such as `1400B`".to_owned())
+    } else {
+        Ok(mtu)
+    }
 }
 
 /// Parses a share of datagrams: `1%` or `0.01`. A plain `1` is ambiguous and refused.
@@ -533,8 +537,11 @@ mod tests {
             "mtu-change cannot be `5s`: expected a time and a size, such as `10s:1300B`"
         );
         assert_eq!(error("loss=1%,loss=2%"), "loss is given twice");
-        assert_eq!(error("mtu=67B"), "mtu cannot be `67B`: every path carries packets of 68 B");
-        assert!(error("mtu-change=5s:0B").ends_with("every path carries packets of 68 B"));
+        assert_eq!(
+            error("mtu=67B"),
+            "mtu cannot be `67B`: expected 68 B or more, the packets of every IPv4 path (RFC 791), such as `1400B`"
+        );
+        assert!(error("mtu-change=5s:0B").ends_with("such as `1400B`"));
         assert!(error("buffer=2GB").ends_with("a buffer has at most 1 GB"));
         // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times per datagram.
         // Two thirds need a mean of at least 2.

@@ -19,12 +19,33 @@ pub enum CeResponse {
     ControllerSpecific(Ecn),
 }
 
+/// Rules of the sender that a controller implements, each with a key of window schemes. Schemes refuse the keys of other
+/// rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderRules {
+    /// Restart after idle times, by [`on_idle`](Controller::on_idle): the key `idle-restart`.
+    pub idle_restart: bool,
+    /// Reduction of an unused window, by [`on_window_unused`](Controller::on_window_unused): the key `window-validation`.
+    pub window_validation: bool,
+    /// Growth by [`counted`](super::AckSample::counted) segments: the key `byte-counting`.
+    pub byte_counting: bool,
+}
+
+impl SenderRules {
+    /// No rule.
+    pub const NONE: Self = Self { idle_restart: false, window_validation: false, byte_counting: false };
+    /// Rules for windows that the application does not use.
+    pub const UNUSED_WINDOW: Self =
+        Self { idle_restart: true, window_validation: true, byte_counting: false };
+    /// All rules.
+    pub const ALL: Self = Self { idle_restart: true, window_validation: true, byte_counting: true };
+}
+
 /// Configuration of a controller, of this crate or another, with its static properties.
 ///
 /// Options of the sender, such as ECN, RACK or timestamps, are keys of all window schemes. ECN needs a
-/// [response to CE](Self::ce_response), PRR a [threshold](Controller::ssthresh), window validation
-/// [`on_window_unused`](Controller::on_window_unused), and byte counting a controller that uses
-/// [`counted`](super::AckSample::counted); the others need nothing.
+/// [response to CE](Self::ce_response), PRR a [threshold](Controller::ssthresh), and idle restarts, window validation
+/// and byte counting the [rules](Self::sender_rules) of the controller; the others need nothing.
 pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The controller.
     type Controller: Controller<PacketInfo: Send> + Debug + Send + 'static;
@@ -57,6 +78,12 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
     /// by default. With [`ControllerSpecific`](CeResponse::ControllerSpecific) ECN is always enabled.
     fn ce_response(&self) -> CeResponse {
         CeResponse::None
+    }
+
+    /// Returns the rules for idle times, unused windows and byte counting that the controller implements. The sender
+    /// applies no others.
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::NONE
     }
 
     /// Returns the messages that routers should send to flows of this controller; `None` if it supports none.

@@ -17,7 +17,7 @@ use super::slow_start_exit::ExitWatch;
 use super::slow_start_exit_decision::Step;
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
-    SlowStartExit,
+    SenderRules, SlowStartExit,
 };
 use crate::units::Time;
 
@@ -234,6 +234,10 @@ impl ConfigureController for CubicConfig {
 
     fn make(&self) -> Cubic {
         Cubic::new(self)
+    }
+
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

@@ -20,7 +20,7 @@
 
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossSample, NewReno,
-    NewRenoConfig, SlowStartExit,
+    NewRenoConfig, SenderRules, SlowStartExit,
 };
 use crate::Ecn;
 
@@ -139,6 +139,10 @@ impl ConfigureController for DctcpConfig {
 
     fn make(&self) -> Dctcp {
         Dctcp::new(self)
+    }
+
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

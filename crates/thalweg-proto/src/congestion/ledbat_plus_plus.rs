@@ -32,7 +32,7 @@
 use super::windowed_rtt_extremes::WindowedMin;
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
-    SharedPath,
+    SenderRules, SharedPath,
 };
 use crate::units::{Duration, Time};
 
@@ -287,6 +287,10 @@ impl ConfigureController for LedbatPlusPlusConfig {
 
     fn make(&self) -> LedbatPlusPlus {
         LedbatPlusPlus::new(self)
+    }
+
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::UNUSED_WINDOW
     }
 
     fn queue_target(&self, _path: &SharedPath) -> Option<Duration> {

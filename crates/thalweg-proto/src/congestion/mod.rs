@@ -59,7 +59,7 @@ pub use vegas::*;
 
 pub use crate::transport::CongestionState;
 pub use any_controller::Any;
-pub use controller_config::{CeResponse, ConfigureController, SharedPath};
+pub use controller_config::{CeResponse, ConfigureController, SenderRules, SharedPath};
 pub use feedback_kind::FeedbackKind;
 pub use slow_start_exit::{ExitWatch, SlowStartExit};
 pub use slow_start_exit_decision::Step as SlowStartStep;
@@ -312,15 +312,15 @@ pub trait Controller: Clone {
     }
 
     /// Handles the restart after idle: the sender was idle for longer than its retransmission timeout and is about to
-    /// send again.
+    /// send again. Called only with the [rule](SenderRules::idle_restart).
     fn on_idle(&mut self, connection: &ConnectionState) {
         let _ = connection;
     }
 
     /// Reduces a window that the application has not used to `window` segments, at least 1, unless it is already no
     /// larger; slow start leads back to three quarters of its former size (RFC 2861, section 3; RFC 7661, section
-    /// 4.4.3). Called only with the key `window-validation`, which has no effect on a controller without this method.
-    /// Default: keeps the window.
+    /// 4.4.3). Called only with the key `window-validation` and the [rule](SenderRules::window_validation). Default:
+    /// keeps the window.
     fn on_window_unused(&mut self, window: f64, connection: &ConnectionState) {
         let _ = (window, connection);
     }

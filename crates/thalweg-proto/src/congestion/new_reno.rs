@@ -22,7 +22,7 @@ use super::slow_start_exit::ExitWatch;
 use super::slow_start_exit_decision::Step;
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
-    SlowStartExit,
+    SenderRules, SlowStartExit,
 };
 
 /// Multiplicative-decrease factor after a loss (RFC 5681, equation 4).
@@ -145,6 +145,10 @@ impl ConfigureController for NewRenoConfig {
 
     fn make(&self) -> NewReno {
         NewReno::new(self)
+    }
+
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

@@ -28,6 +28,7 @@
 
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
+    SenderRules,
 };
 use crate::Ecn;
 use crate::units::{Duration, Rate, Time};
@@ -284,6 +285,10 @@ impl ConfigureController for PragueConfig {
 
     fn make(&self) -> Prague {
         Prague::new(self)
+    }
+
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

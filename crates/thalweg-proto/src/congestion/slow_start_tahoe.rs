@@ -9,6 +9,7 @@
 
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
+    SenderRules,
 };
 
 /// Window growth in congestion avoidance.
@@ -116,6 +117,10 @@ impl ConfigureController for SlowStartConfig {
 
     fn make(&self) -> SlowStart {
         SlowStart::new(self)
+    }
+
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

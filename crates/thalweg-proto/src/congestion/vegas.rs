@@ -18,7 +18,7 @@
 
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
-    SharedPath,
+    SenderRules, SharedPath,
 };
 use crate::units::{Duration, Time};
 
@@ -223,6 +223,10 @@ impl ConfigureController for VegasConfig {
 
     fn make(&self) -> Vegas {
         Vegas::new(self)
+    }
+
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::ALL
     }
 
     /// Brakmo and Peterson 1995, section 3.2: at most beta packets of each flow.

@@ -2,10 +2,10 @@
 
 use super::group_label::group_label;
 use super::number_format::{Scale, Style};
-use crate::results::{Body, Document, Flow, Group, Metric, Run};
+use crate::results::{Body, Document, Flow, Group, MARGIN, Metric, Run};
 
-/// Returns a sentence for each group whose goodput counts much data from the warm-up. Comparisons of several schemes
-/// have it in their verdicts.
+/// Returns a sentence for each group whose goodput counts data from the warm-up, if its share is above the default margin
+/// of comparisons. Comparisons of several schemes have it in their verdicts.
 pub(super) fn early_arrivals(document: &Document, style: Style) -> Vec<String> {
     if matches!(&document.body, Body::Comparison { schemes, .. } if schemes.len() > 1) {
         return Vec::new();
@@ -23,7 +23,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], document: &Document, style: Sty
         let flows = flows.filter(|flow| flow.group == group.name && flow.wanted_more);
         let share = share_from_warmup(flows);
         let label = group_label(group, document, scheme, style);
-        (share > LARGE_EARLY_SHARE).then(|| {
+        (share > MARGIN).then(|| {
             format!(
                 "{} of the goodput of {label} is data that arrived during the warm-up and waited for loss repair, so \
                  goodput can exceed the rate of the path; set a longer `warmup` or `duration`.",
@@ -43,15 +43,14 @@ pub(super) fn share_from_warmup<'a>(flows: impl Iterator<Item = &'a Flow>) -> f6
     if all > 0.0 { before / all } else { 0.0 }
 }
 
-/// Returns the share of the goodput of backlogged flows that is data from the warm-up; `None` if it is small.
+/// Returns the share of the goodput of backlogged flows that is data from the warm-up; `None` if it is within the default
+/// margin of comparisons.
 pub fn goodput_from_warmup(runs: &[Run]) -> Option<f64> {
     let flows = runs.iter().filter(|run| run.complete).flat_map(|run| &run.flows);
     let share = share_from_warmup(flows.filter(|flow| flow.wanted_more));
-    (share > LARGE_EARLY_SHARE).then_some(share)
+    (share > MARGIN).then_some(share)
 }
 
-/// Share of early data above which goodput is not the rate of the time measured.
-const LARGE_EARLY_SHARE: f64 = 0.05;
 /// Maximum number of groups named.
 const MAX_SENTENCES: usize = 4;
 
@@ -72,7 +71,9 @@ mod tests {
                 Style::PLAIN,
             )
         };
-        assert!(remarks(0).is_empty() && remarks(4).is_empty());
+        assert!(remarks(0).is_empty() && remarks(1).is_empty());
+        // A comparison would not judge this scheme.
+        assert!(2.0 / 100.0 > MARGIN && remarks(2).len() == 1);
         let expected = "14.0 % of the goodput of `bold` (cubic) is data that arrived during the warm-up and waited for loss repair, so \
                         goodput can exceed the rate of the path; set a longer `warmup` or `duration`.";
         assert_eq!(remarks(14), [expected]);

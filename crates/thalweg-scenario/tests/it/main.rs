@@ -27,3 +27,4 @@ mod slow_start_exits;
 mod topology_files;
 mod traffic_matrices;
 mod transfer_lists;
+mod window_option_effects;

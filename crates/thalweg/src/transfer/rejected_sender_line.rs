@@ -23,7 +23,9 @@ impl DenialLine {
         let reason = match &denial.reason {
             // Some reasons quote the sender's text.
             DenialReason::Handshake(text) => escape_unsafe(text.as_bytes()),
-            DenialReason::Unknown => "the receiver does not accept files from this key".to_owned(),
+            DenialReason::Unknown => {
+                "the receiver does not know its key, which `--trust KEY` or a line of known-senders admits".to_owned()
+            }
             DenialReason::MaxUnnamed => {
                 "--unknown-senders allows no more senders without a name; name or remove some in known-senders"
                     .to_owned()

@@ -157,12 +157,13 @@ impl<'a> SenderListener<'a> {
             match event {
                 AdmissionEvent::Denied(denial) => {
                     let line = DenialLine::new(&denial);
-                    console.inform(&line.sentence());
+                    // In quiet mode too: the receiver waits, and only its user can admit the sender.
+                    console.note(&line.sentence());
                     if self.denied.len() < MAX_DENIALS {
                         self.denied.push(line);
                     }
                 }
-                AdmissionEvent::MoreDenied(number) => console.inform(&format!("{number} more were refused")),
+                AdmissionEvent::MoreDenied(number) => console.note(&format!("{number} more were refused")),
                 AdmissionEvent::New { key, remote } => {
                     console.inform(&format!("{} at {remote} is new; its key is {key}", name_for(&key)));
                 }

@@ -221,7 +221,7 @@ fn points_have_the_columns_of_runs() {
 #[test]
 fn points_whose_goodput_counts_data_from_the_warm_up_are_named() {
     let file = "scenario = \"dumbbell\"\nset = [\"warmup=1 s\", \"link.bottleneck.queue=2 bdp\", \"link.bottleneck.rate=10 Mbit/s\"]\n\
-        schemes = [\"cubic\"]\n[grid]\nduration = [\"6 s\", \"40 s\"]\n";
+        schemes = [\"cubic\"]\n[grid]\nduration = [\"6 s\", \"200 s\"]\n";
     let folder = temporary_path("sweep-warmup", file);
     let text = String::from_utf8(sweep(&folder, &["s.toml"]).stdout).unwrap();
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -318,7 +318,10 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 fn unsupported_live_scenarios_are_rejected() {
     for (arguments, words) in [
         (&["--at", "sever"][..], "there is no node `sever`; there are `client`, `server`"),
-        (&["--mtu", "500B"], "every link takes packets of 576 B"),
+        (
+            &["--mtu", "500B"],
+            "expected 576 B to 65535 B, such as `--mtu 1400B` for all links or `--mtu LINK=1400B` for one",
+        ),
         (&["--mtu", "core=1400B"], "there is no link `core`"),
         (&["--set", "link.line.rate=10 Tbit/s"], "no host carries more than"),
         (

@@ -6,6 +6,8 @@ use crate::sender_and_receiver_processes::{
 use crate::terminal_process::Terminal;
 use crate::{json, random_bytes};
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
 use std::time::Duration;
 use thalweg_net::endpoint::{Connect, EndpointConfig, Trust};
 use thalweg_net::identity::Identity;
@@ -161,6 +163,27 @@ fn many_unknown_senders_of_one_address_do_not_block_others() {
     let sent = sender_and_receiver_processes::wait_for_end(sender);
     assert_eq!(exit_code(&sent), 0, "{}", sent.stderr);
     assert!(receiver.child.wait().unwrap().success(), "{}", receiver.text());
+}
+
+/// Without a terminal nobody is asked: the line is the only sign of the sender that waits for its admission.
+#[test]
+fn a_quiet_receiver_without_a_terminal_names_the_sender_that_it_refuses() {
+    let place = TestFolder::new("quiet-refusal");
+    place.write("file", &random_bytes(1, 1000));
+    let unknown = key(&place, "sender");
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let arguments = ["to", "--quiet", "--trust", &"11".repeat(32), "--listen", &port];
+    let mut receiver = thalweg(&place, "receiver", "recv", &arguments).spawn().unwrap();
+    let mut lines = BufReader::new(receiver.stderr.take().unwrap()).lines();
+    for _ in 0..2 {
+        let sent = sends(&place, &["file", &port, "--trust", "new", "--keep-trying"]);
+        assert_eq!(exit_code(&sent), 1, "{}", sent.stderr);
+        let line = lines.next().unwrap().unwrap();
+        assert!(line.contains(&format!("its key is {unknown}")) && line.contains("`--trust KEY`"), "{line}");
+    }
+    receiver.kill().unwrap();
+    receiver.wait().unwrap();
+    assert!(lines.next().is_none(), "one line for each attempt");
 }
 
 #[test]

@@ -38,7 +38,7 @@ mod heavy_losses;
 use super::windowed_rtt_extremes::{WindowedMax, WindowedMin};
 use super::{
     AckSample, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
-    SharedPath,
+    SenderRules, SharedPath,
 };
 use crate::units::{Duration, Rate, Time};
 use competitive_mode::CompetitiveMode;
@@ -289,6 +289,10 @@ impl ConfigureController for CopaConfig {
 
     fn make(&self) -> Copa {
         Copa::new(self)
+    }
+
+    fn sender_rules(&self) -> SenderRules {
+        SenderRules::UNUSED_WINDOW
     }
 
     /// Arun and Balakrishnan 2018, section 2.1: 1 / delta packets of each flow.

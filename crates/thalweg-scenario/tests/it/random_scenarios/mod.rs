@@ -259,6 +259,13 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"fixed\"\nwindow = \"9 pkt\"",
     ]);
     let window = (own, common()).prop_map(|(own, mut more)| {
+        // Other controllers have no rules for idle times and byte counting.
+        if !["slow-start", "newreno", "vegas", "cubic"]
+            .iter()
+            .any(|base| own.contains(&format!("\"{base}\"")))
+        {
+            more.retain(|key| key != "idle-restart = true" && !key.starts_with("byte-counting"));
+        }
         more.insert(0, own);
         more
     });
