@@ -88,9 +88,9 @@ pub const WINDOW_KEYS: &[Key] = &[
     key(
         "cut-for-lost-repairs",
         Kind::Switch,
-        "true",
+        "",
         "With `rack`: a lost retransmission reduces the window once more (RFC 5681, section 4.3). With `false` there is one reduction per \
-         window of data, as in Linux and in RFC 9002, section 7.3.2.",
+         window of data, as in Linux and in RFC 9002, section 7.3.2. Default: true.",
     ),
     key(
         "verify-acks",
@@ -545,7 +545,7 @@ fn make_endpoint_configs(
         rack: rack_config(values),
         // A default shared by all schemes applies only where supported.
         prr: values.required::<bool>("prr") && recovery == Recovery::Sack,
-        cut_for_lost_repairs: values.required("cut-for-lost-repairs"),
+        cut_for_lost_repairs: values.optional("cut-for-lost-repairs").unwrap_or(true),
         f_rto: values.required::<bool>("f-rto") && recovery == Recovery::Sack,
         // In simulations the gate at the flow's first node sets it.
         pause: PauseConfig::default(),

@@ -229,7 +229,7 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
             let Some(value) = live.get(key.name).filter(|_| key.name != "segment") else { continue };
             let is_off = |name: &str| live.get(name) == Some(Value::Switch(false));
             // Every window scheme lists the first four, and only some use them; no queue is known to mark.
-            let is_moot = matches!(key.name, "prr" | "f-rto" | "byte-counting" | "cut-for-lost-repairs")
+            let is_moot = matches!(key.name, "prr" | "f-rto" | "byte-counting" | "window-validation")
                 && !written.contains(&format!("\n{} = ", key.name))
                 || matches!(key.name, "ecn" | "evicted")
                 || key.name.split_once('.').is_some_and(|(table, _)| is_off(table));
