@@ -375,7 +375,7 @@ mod tests {
             let threads = [scope.spawn(open_and_rename), scope.spawn(open_and_rename)];
             threads.map(|thread| thread.join().unwrap())
         });
-        assert!(opened.iter().all(|opened| *opened > 0), "{opened:?}");
+        assert_ne!(opened.iter().sum::<i32>(), 0);
         std::fs::remove_dir_all(&top).unwrap();
     }
 }
