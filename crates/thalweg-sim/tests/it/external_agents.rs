@@ -6,17 +6,18 @@ use thalweg_catalog::{EndpointConfigs, Environment};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{Decision, FixedWindowConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{ControllerConfig, EndsConfig};
+use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::external_agent::{AGENT, Episode, EpisodeError, Step, Stop, set_codepoint};
 use thalweg_sim::simulation_spec::{Spec, TransportSpec, WorkloadSpec};
 
-/// Returns the transport of an agent with an initial window of 10.
+/// Returns the transport of an agent with an initial window of 10. Agents have no rule for idle times.
 fn agent() -> TransportSpec {
     let path = thalweg_catalog::PathHints::default();
     let ends = (AGENT.make_endpoint_configs)(&AGENT.empty_values(Environment::Simulated), &path).unwrap();
     let EndpointConfigs::Window(EndsConfig { controller, .. }) = ends else { panic!("it has a window") };
-    window(controller)
+    let sender = SenderConfig { segment: 960, idle_restart: false, ..SenderConfig::default() };
+    TransportSpec::new("agent", EndsConfig::new(sender, ReceiverConfig::default(), controller), 40, 40)
 }
 
 /// 10 Mbit/s and a round trip of 20 ms: a segment of 1000 bytes takes 0.8 ms, an acknowledgement of 40 bytes 0.032 ms.
