@@ -58,17 +58,11 @@ pub fn add_line(path: &Path, mode: u32, line: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("thalweg-whole-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        folder
-    }
+    use crate::test_folder::TestFolder;
 
     #[test]
     fn concurrent_appends_keep_lines_intact() {
-        let folder = folder("lines");
+        let folder = TestFolder::new("lines");
         let path = folder.join("list");
         add_line(&path, 0o600, "first").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -88,12 +82,11 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 43, "{text}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "drafts are left");
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn a_failed_write_keeps_the_old_file() {
-        let folder = folder("full");
+        let folder = TestFolder::new("full");
         let path = folder.join("list");
         fs::write(&path, "old\n").unwrap();
         let target = folder.join("target");
@@ -105,6 +98,5 @@ mod tests {
         let gone = folder.join("none/list");
         assert!(replace_file(&gone, 0o600, b"x").is_err() && add_line(&gone, 0o600, "x").is_err());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

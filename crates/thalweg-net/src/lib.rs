@@ -80,6 +80,8 @@ pub mod performance_advice;
 pub mod replay_protection;
 pub mod safe_display;
 pub mod session;
+#[cfg(test)]
+mod test_folder;
 pub mod transfer;
 pub mod wire;
 

@@ -74,6 +74,7 @@ fn pause_after_measurement(duration: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
 
     #[test]
     fn a_folder_is_measured_at_most_once_a_minute() {
@@ -101,8 +102,7 @@ mod tests {
 
     #[test]
     fn the_total_is_measured_again_while_a_server_runs() {
-        let folder = std::env::temp_dir().join(format!("thalweg-total-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TestFolder::new("total");
         std::fs::write(folder.join("file"), [0; 700]).unwrap();
         let limits = Limits { bytes: "1 kB".parse().unwrap(), entries: u64::MAX };
         let begun = Instant::now();

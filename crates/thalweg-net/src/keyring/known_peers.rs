@@ -205,12 +205,12 @@ fn is_unnamed(name: &str, key: &PublicKey) -> bool {
 mod tests {
     use super::*;
     use crate::keyring::Keyring;
+    use crate::test_folder::TestFolder;
 
     #[test]
     fn peers_are_remembered_and_the_last_word_counts() {
-        let folder = std::env::temp_dir().join(format!("thalweg-peers-test-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let keys = Keyring::at(folder.clone());
+        let folder = TestFolder::new("peers-test");
+        let keys = Keyring::at(folder.to_path_buf());
         let (a, b) = (PublicKey([1; 32]), PublicKey([2; 32]));
         let mut peers = keys.receivers().unwrap();
         assert_eq!(peers.key_of("host:1"), None);
@@ -218,15 +218,13 @@ mod tests {
         keys.receivers().unwrap().remember("host:1", b).unwrap();
         let peers = keys.receivers().unwrap();
         assert_eq!((peers.key_of("host:1"), peers.name_of(&a)), (Some(b), Some("host:1")));
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     /// A truncated line, or one joined to the next, does not affect other peers.
     #[test]
     fn invalid_lines_are_reported_and_skipped() {
-        let folder = std::env::temp_dir().join(format!("thalweg-peers-lines-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let keys = Keyring::at(folder.clone());
+        let folder = TestFolder::new("peers-lines");
+        let keys = Keyring::at(folder.to_path_buf());
         let [a, b, c] = [1, 2, 3].map(|byte| PublicKey([byte; 32]));
         keys.senders().unwrap().remember("anna", a).unwrap();
         let path = keys.senders().unwrap().path().to_owned();
@@ -262,6 +260,5 @@ mod tests {
         bytes.extend_from_slice(b"\xff\xfe\n");
         fs::write(&path, &bytes).unwrap();
         assert_eq!(keys.senders().unwrap().keys().collect::<Vec<_>>(), [a]);
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

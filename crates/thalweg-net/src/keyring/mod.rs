@@ -113,12 +113,12 @@ impl Keyring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
     use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 
     #[test]
     fn keys_are_in_a_folder_where_others_write_nothing() {
-        let folder = std::env::temp_dir().join(format!("thalweg-peers-folder-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
+        let folder = TestFolder::new("peers-folder");
         let keys = Keyring::at(folder.join("above/thalweg"));
         let made = keys.identity().unwrap().public();
         let mode = || fs::metadata(keys.folder()).unwrap().mode() & 0o777;
@@ -135,15 +135,13 @@ mod tests {
         }
         fs::set_permissions(keys.folder(), fs::Permissions::from_mode(0o755)).unwrap();
         keys.identity().unwrap();
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     /// A file of the largest size is read; one of 8 GiB is refused by its size, and one of unknown size where it exceeds it.
     #[test]
     fn files_beyond_their_maximum_size_are_not_read() {
-        let folder = std::env::temp_dir().join(format!("thalweg-large-keys-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let keys = Keyring::at(folder.clone());
+        let folder = TestFolder::new("large-keys");
+        let keys = Keyring::at(folder.to_path_buf());
         let made = keys.identity().unwrap().public();
         let file = |name: &str| {
             fs::OpenOptions::new()
@@ -169,6 +167,5 @@ mod tests {
         assert!(error.ends_with("known-senders: it is larger than 64 MiB"), "{error}");
         let endless = read_private(Path::new("/dev/zero"), 1, 0, "").unwrap_err().to_string();
         assert_eq!(endless, "it is larger than 1 MiB");
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

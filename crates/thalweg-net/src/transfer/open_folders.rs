@@ -398,12 +398,12 @@ pub fn process_umask() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
     use std::os::unix::fs::symlink;
 
     #[test]
     fn nothing_leads_out_of_a_folder() {
-        let top = std::env::temp_dir().join(format!("thalweg-dir-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&top);
+        let top = TestFolder::new("dir");
         std::fs::create_dir_all(top.join("in/sub")).unwrap();
         std::fs::write(top.join("secret"), b"secret").unwrap();
         symlink(&top, top.join("in/link")).unwrap();
@@ -428,6 +428,5 @@ mod tests {
         for name in ["link", "file", "..", "sub/.."] {
             assert!(dir.enter_closed(OsStr::new(name)).is_err(), "{name}");
         }
-        std::fs::remove_dir_all(&top).unwrap();
     }
 }

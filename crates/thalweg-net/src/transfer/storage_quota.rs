@@ -149,6 +149,7 @@ fn of_all(mut fault: Fault) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
 
     #[test]
     fn quota_is_taken_and_returned() {
@@ -171,8 +172,7 @@ mod tests {
 
     #[test]
     fn unreadable_folders_do_not_fail_the_quota() {
-        let folder = std::env::temp_dir().join(format!("thalweg-quota-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
+        let folder = TestFolder::new("quota");
         fs::create_dir_all(folder.join("a/b")).unwrap();
         fs::write(folder.join("a/file"), b"12345").unwrap();
         // Deeper than a path can express: created relative to the parent folder, as transfers do.
@@ -187,15 +187,13 @@ mod tests {
         assert_eq!(quota.used().get(), 5);
         assert!((10..=23).contains(&quota.entries.load(Relaxed)), "{quota:?}");
         assert!(Quota::of(&folder.join("none"), limits).is_err());
-        let removed = std::process::Command::new("rm").arg("-rf").arg(&folder).status().unwrap();
+        let removed = std::process::Command::new("rm").arg("-rf").arg(&*folder).status().unwrap();
         assert!(removed.success());
     }
 
     #[test]
     fn space_freed_by_the_owner_becomes_available() {
-        let folder = std::env::temp_dir().join(format!("thalweg-quota-again-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
+        let folder = TestFolder::new("quota-again");
         fs::write(folder.join("old"), [0; 60]).unwrap();
         let limits = Limits { bytes: Bytes::new(100), entries: 2 };
         let quota = Quota::of(&folder, limits).unwrap();

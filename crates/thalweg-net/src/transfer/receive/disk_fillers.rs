@@ -47,12 +47,11 @@ mod tests {
     use super::super::folder_until_complete::Folder;
     use super::super::{Claims, Destination};
     use super::*;
+    use crate::test_folder::TestFolder;
 
     #[test]
     fn kept_parts_make_room_one_by_one() {
-        let folder = std::env::temp_dir().join(format!("thalweg-fillers-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir(&folder).unwrap();
+        let folder = TestFolder::new("fillers");
         let to = Destination::new(&folder, Claims::default(), "anna").unwrap();
         let top = Folder::top(Arc::clone(&to.top)).unwrap();
         let fillers = DiskFillers::default();
@@ -83,6 +82,5 @@ mod tests {
         assert!(fillers.release());
         assert_eq!((fits_beside(0), count()), (Err(FaultKind::DiskFull), 1));
         assert!(!fillers.release());
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

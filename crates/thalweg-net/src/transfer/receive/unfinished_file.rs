@@ -343,13 +343,12 @@ fn lock_exclusively(file: &File) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
 
     /// Two processes open, complete and rename files of one name, as fast as they can.
     #[test]
     fn an_opened_file_still_has_its_name() {
-        let top = std::env::temp_dir().join(format!("thalweg-unfinished-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&top);
-        std::fs::create_dir_all(&top).unwrap();
+        let top = TestFolder::new("unfinished");
         let (name, complete) = (OsStr::new("part"), OsStr::new("complete"));
         let open_and_rename = || {
             let dir = Dir::open(&top).unwrap();
@@ -376,6 +375,5 @@ mod tests {
             threads.map(|thread| thread.join().unwrap())
         });
         assert_ne!(opened.iter().sum::<i32>(), 0);
-        std::fs::remove_dir_all(&top).unwrap();
     }
 }
