@@ -195,9 +195,10 @@ impl<K: KnownSenders> Admission<K> {
         let now = Instant::now();
         let (refused, more) = self.socket.refused();
         for refusal in refused {
-            let is_unknown = !self.config.is_open() && !self.is_admitted(&refusal.peer);
-            let reason =
-                if is_unknown { DenialReason::Unknown } else { DenialReason::Handshake(refusal.reason) };
+            let reason = match refusal.code {
+                code::UNAUTHORIZED => DenialReason::Unknown,
+                _ => DenialReason::Handshake(refusal.reason),
+            };
             self.deny(now, refusal.remote, refusal.peer, reason);
         }
         self.denials.count(more);
