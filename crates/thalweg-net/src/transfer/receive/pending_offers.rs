@@ -18,7 +18,7 @@ pub struct PendingOffer {
     /// Pieces of the unfinished file to verify.
     pub pieces: Pieces,
     /// Device and inode number of the existing file whose hash was sent to the sender, if any.
-    pub hashed_id: Option<(u64, u64)>,
+    pub compared_file: Option<(u64, u64)>,
     /// [Memory](crate::transfer::transfer_messages::Offer::memory_bytes) of the offer.
     pub memory_bytes: usize,
 }

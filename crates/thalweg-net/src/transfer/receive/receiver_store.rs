@@ -296,9 +296,9 @@ impl Store {
                 return Ok(ToSender::Skip { id });
             }
             if self.checksum && there.is_none() {
-                let (hash, hashed_id) = hash_existing_file(&dir, &place.name)?;
+                let (hash, compared_file) = hash_existing_file(&dir, &place.name)?;
                 let pending = self.pending_offer(offer, named, Some(place), 0);
-                self.pending.insert(id, PendingOffer { hashed_id: Some(hashed_id), ..pending });
+                self.pending.insert(id, PendingOffer { compared_file: Some(compared_file), ..pending });
                 return Ok(ToSender::Hash { id, hash });
             }
         }
@@ -336,7 +336,7 @@ impl Store {
         };
         let pieces = Pieces::new(file.map_or(0, |(size, _)| size), length);
         let mode = self.mode(offer.mode);
-        PendingOffer { name: name.to_owned(), place, file, mode, pieces, hashed_id: None, memory_bytes }
+        PendingOffer { name: name.to_owned(), place, file, mode, pieces, compared_file: None, memory_bytes }
     }
 
     fn same(&mut self, id: u64) -> Result<(), Error> {
@@ -344,17 +344,20 @@ impl Store {
             place: Some(place),
             file: Some((size, modified)),
             mode,
-            hashed_id: Some(hashed_id),
+            compared_file: Some(compared_file),
             ..
         }) = self.pending.remove(id)
         else {
             return sender_violation("it compares a file of which it got no hash");
         };
         // A file that was replaced since was unchanged when it was compared; the other one keeps its metadata.
-        let updated = self.update_metadata(&place, hashed_id, mode, modified);
+        let updated = self.update_metadata(&place, compared_file, mode, modified);
         self.count_unchanged(size);
-        let first =
-            updated.ok().map(|()| FirstHardLink { folder: place.folder, name: place.name, id: hashed_id });
+        let first = updated.ok().map(|()| FirstHardLink {
+            folder: place.folder,
+            name: place.name,
+            id: compared_file,
+        });
         self.results.shared.finish_file(id, first.as_ref(), &self.results);
         Ok(())
     }
@@ -366,7 +369,7 @@ impl Store {
     fn update_metadata(
         &self,
         place: &EntryTarget,
-        hashed_id: (u64, u64),
+        compared_file: (u64, u64),
         mode: u32,
         modified: ModificationTime,
     ) -> Result<(), Fault> {
@@ -375,7 +378,7 @@ impl Store {
         let dir = place.folder.open_descriptor()?;
         let file = open_existing_file(&dir, &place.name)?;
         let here = Entry::of(&file).map_err(failed)?;
-        if here.id != hashed_id {
+        if here.id != compared_file {
             return Err(FaultKind::Busy.into());
         }
         if to.existing.may_replace(&dir, place, &here, EntryKind::File, &to.tag).is_ok() {
