@@ -178,15 +178,12 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Receives notices of ended transfers whose sinks are here.
     fn receive_notices(&mut self, from: usize, notices: &mut Vec<EndedTransfer>) {
-        for EndedTransfer { connection, moment, mut transfer } in notices.drain(..) {
+        for EndedTransfer { connection, moment, transfer } in notices.drain(..) {
             let Some(index) = self.connections.ids.index_of(connection) else { continue };
             let end = self.connections[index].delivered_at;
-            if !self.is_after_warmup(end) {
-                continue;
-            }
-            transfer.end = Some(end);
-            self.traffic.record_completion(&transfer, end.since(transfer.start));
-            if let Some(boundary) = &mut self.boundary {
+            if let Some(transfer) = self.count_transfer(transfer, end)
+                && let Some(boundary) = &mut self.boundary
+            {
                 boundary.far[from].push(moment, transfer);
             }
         }

@@ -72,21 +72,23 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Adds a completed transfer to the statistics of its group and returns it; `None` if it ended during the warm-up.
+    /// Counts the end of a transfer of these many bytes to the sink and back, as [`count_transfer`](Self::count_transfer) does.
     fn count_completion(&mut self, flow: u32, bytes: [u64; 2], start: Time, end: Time) -> Option<Transfer> {
-        if !self.is_after_warmup(end) {
-            return None;
-        }
         let [there, back] = bytes;
         let ideal = self.ideal(flow, there, back);
-        let transfer = Transfer { flow, size: Bytes::new(there + back), start, end: Some(end), ideal };
-        self.traffic.record_completion(&transfer, end.since(start));
-        Some(transfer)
+        let transfer = Transfer { flow, size: Bytes::new(there + back), start, end: None, ideal };
+        self.count_transfer(transfer, end)
     }
 
-    /// Returns true unless a transfer ended during the warm-up, of which its sender may learn afterwards.
-    pub(crate) fn is_after_warmup(&self, end: Time) -> bool {
-        end >= self.measurements.counting_begins()
+    /// Ends a transfer, adds it to the statistics of its group and returns it; `None` if it ended during the warm-up, of which
+    /// its sender may learn afterwards.
+    pub(crate) fn count_transfer(&mut self, transfer: Transfer, end: Time) -> Option<Transfer> {
+        if end < self.measurements.counting_begins() {
+            return None;
+        }
+        let transfer = Transfer { end: Some(end), ..transfer };
+        self.traffic.record_completion(&transfer, end.since(transfer.start));
+        Some(transfer)
     }
 
     fn list(&mut self, transfer: Transfer) {
