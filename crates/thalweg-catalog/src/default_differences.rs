@@ -1,15 +1,14 @@
 //! Options shared by several schemes with different defaults.
 //!
 //! With such differences, a comparison of two schemes also compares options of their transports.
-//! [`default_differences`] finds differences caused by unset options, and the value that removes each;
-//! [`defaults_reference`] lists all such options.
+//! [`default_differences`] finds differences caused by unset options, and the value that removes each.
 
+use crate::default_reasons::{DefaultRelation, Reason};
 use crate::explicit_values::Values;
 use crate::option_keys::{Environment, Key, LiveDifference, PRESET};
 use crate::option_values::Value;
 use crate::scheme_description::SchemeDescription;
-use crate::schemes::{SCHEMES, window, window_presets};
-use core::fmt::Write as _;
+use crate::schemes::{window, window_presets};
 
 /// A scheme in a comparison.
 #[derive(Clone, Copy, Debug)]
@@ -109,8 +108,16 @@ fn option_differences(schemes: &[ComparedScheme<'_>]) -> Vec<DefaultDifference> 
             continue;
         }
         seen.push(key);
-        let in_use: Vec<Option<ValueInUse>> =
-            schemes.iter().map(|of| ValueInUse::of_default(of, key, pauses, are_presets_chosen)).collect();
+        // A value for all schemes that one of them refuses leaves the others with a difference that they did not choose.
+        let is_refused = schemes.iter().any(|of| {
+            let own = of.description.keys.find(key.name).filter(|own| own.has_same_meaning(key));
+            let explicit = of.values.explicit_value(key.name).filter(|_| own.is_some());
+            explicit.is_some_and(|explicit| ValueInUse::new(of, key).value != Some(explicit))
+        });
+        let in_use: Vec<Option<ValueInUse>> = schemes
+            .iter()
+            .map(|of| ValueInUse::of_default(of, key, pauses, are_presets_chosen, is_refused))
+            .collect();
         let mut at_default: Vec<usize> =
             (0..schemes.len()).filter(|&number| in_use[number].is_some()).collect();
         let value = |number: &usize| in_use[*number].as_ref()?.value;
@@ -119,8 +126,7 @@ fn option_differences(schemes: &[ComparedScheme<'_>]) -> Vec<DefaultDifference> 
             continue;
         }
         let is_inherent = |of: &ComparedScheme<'_>| {
-            Reason::find(of.description.name, key.name)
-                .is_some_and(|reason| reason.bond != DefaultRelation::Loose)
+            Reason::find(of.description, key.name).is_some_and(|reason| reason.bond != DefaultRelation::Loose)
         };
         // An inherent value has no alternative.
         let inherent = at_default.iter().filter(|&&number| is_inherent(&schemes[number])).filter_map(value);
@@ -177,33 +183,27 @@ impl ValueInUse {
 
     /// Returns the value of a scheme that has the option, uses its default, and could have another value, or has one that
     /// others can share and that matters for an application that `pauses`; `None` for other schemes. Values of presets are not
-    /// defaults if `are_presets_chosen`.
+    /// defaults if `are_presets_chosen`; explicit ones are if they are `for_all`.
     fn of_default(
         of: &ComparedScheme<'_>,
         key: &Key,
         pauses: bool,
         are_presets_chosen: bool,
+        for_all: bool,
     ) -> Option<Self> {
         let is_there = |own: &&Key| match of.values.environment() {
             Environment::Simulated => own.is_simulated(),
             Environment::Live => own.is_live(),
         };
         of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key))?;
-        let is_set = of.values.explicit_value(key.name).is_some()
+        let is_set = !for_all && of.values.explicit_value(key.name).is_some()
             || are_presets_chosen && of.values.preset_value(key.name).is_some();
         if is_set {
             return None;
         }
         let in_use = Self::new(of, key);
-        let is_inherent = match Reason::find(of.description.name, key.name) {
-            Some(reason) => reason.bond.is_inherent(pauses),
-            // A scheme of another crate, without the rule.
-            None if in_use.is_bound => {
-                let mut bonds = REASONS.iter().filter(|of| of.option == key.name).map(|of| of.bond);
-                bonds.any(|bond| bond == DefaultRelation::InherentShareable && bond.is_inherent(pauses))
-            }
-            None => false,
-        };
+        let reason = Reason::find(of.description, key.name);
+        let is_inherent = reason.is_some_and(|reason| reason.bond.is_inherent(pauses));
         Some(in_use).filter(|of| of.is_accepted && !is_inherent)
     }
 }
@@ -252,11 +252,12 @@ pub fn environment_differences(
     both.filter(|(_, [simulated, live])| simulated != live).collect()
 }
 
-/// Returns true if a scheme with these values also accepts this one.
+/// Returns true if a scheme with these values also accepts this one in place of that of the key.
 fn accepts_value(description: &SchemeDescription, values: &Values, key: &Key, value: Value) -> bool {
-    let mut with = values.clone();
+    let (mut with, mut without) = (values.clone(), values.clone());
     with.set_value(key.name, value);
-    let before = description.conflicts(values);
+    without.clear_value(key.name);
+    let before = description.conflicts(&without);
     values.accepts(key.name, &value)
         && key.check(&value, values.environment()).is_ok()
         && description.conflicts(&with).iter().all(|fault| before.contains(fault))
@@ -288,189 +289,10 @@ impl Key {
     }
 }
 
-/// The reason for a scheme's own default.
-struct Reason {
-    option: &'static str,
-    /// The schemes; empty for all that no other entry names.
-    schemes: &'static [&'static str],
-    why: &'static str,
-    bond: DefaultRelation,
-}
-
-/// Relation of a scheme to its own default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DefaultRelation {
-    /// The scheme can have another value.
-    Loose,
-    /// The value defines the scheme, or no other value is possible: not a difference to remove.
-    Inherent,
-    /// An inherent value that other schemes can have, and that changes the results of applications with pauses.
-    InherentShareable,
-}
-
-impl DefaultRelation {
-    /// Returns true if the difference is not one to remove, for applications of which one `pauses`.
-    const fn is_inherent(self, pauses: bool) -> bool {
-        match self {
-            Self::Loose => false,
-            Self::Inherent => true,
-            Self::InherentShareable => !pauses,
-        }
-    }
-}
-
-impl Reason {
-    const fn new(option: &'static str, schemes: &'static [&'static str], why: &'static str) -> Self {
-        Self { option, schemes, why, bond: DefaultRelation::Loose }
-    }
-
-    const fn inherent(self) -> Self {
-        Self { bond: DefaultRelation::Inherent, ..self }
-    }
-
-    const fn inherent_but_for_pauses(self) -> Self {
-        Self { bond: DefaultRelation::InherentShareable, ..self }
-    }
-
-    /// Returns the reason for the option of a scheme: an entry that names it, else the entry for all others.
-    fn find(scheme: &str, option: &str) -> Option<&'static Self> {
-        let mut of_option = REASONS.iter().filter(|reason| reason.option == option);
-        let named = of_option.clone().find(|reason| reason.schemes.contains(&scheme));
-        named.or_else(|| of_option.find(|reason| reason.schemes.is_empty()))
-    }
-}
-
-/// The schemes that predate selective acknowledgement.
-const PRE_SACK_SCHEMES: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed"];
-
-/// The reasons for all defaults that differ from the default of most schemes.
-const REASONS: &[Reason] = &[
-    Reason::new(
-        "recovery",
-        PRE_SACK_SCHEMES,
-        "Its transport predates selective acknowledgement (RFC 2018) and retransmits by go-back-N.",
-    ),
-    Reason::new("recovery", &["seif"], "The thesis repairs one packet at a time."),
-    Reason::new(
-        "rack",
-        &["bbr"],
-        "The draft assumes RACK-TLP (RFC 8985), with tail loss probes, and undoes reductions after spurious retransmissions.",
-    ),
-    Reason::new("rack", &["prague"], "The draft requires time-based loss detection (section 2.3.3)."),
-    Reason::new("rack", &["copa", "thalweg"], "A reordered packet must not count as lost."),
-    Reason::new(
-        "rack",
-        &["ledbat-plus-plus"],
-        "Half of its acknowledgements may be lost; without tail loss probes a window of two packets waits for the retransmission timeout after each loss.",
-    ),
-    Reason::new(
-        "verify-acks",
-        &["thalweg"],
-        "Its live senders do this; others begin only when acknowledgements cover many packets.",
-    )
-    .inherent(),
-    Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.")
-        .inherent_but_for_pauses(),
-    Reason::new("nagle", &["source-quench"], "RFC 896 specifies Source Quench and this algorithm."),
-    Reason::new("ecn", &["thalweg"], "A mark signals queue growth before packets are lost."),
-    Reason::new(
-        "idle-restart",
-        &["bbr", "thalweg"],
-        "It continues at its estimated rate and has no window to restart.",
-    )
-    .inherent_but_for_pauses(),
-    Reason::new(
-        "idle-restart",
-        &["fixed", "seif", "dec-bit", "tri-s", "source-quench", "bbn"],
-        "Its source has no rule for idle times.",
-    )
-    .inherent_but_for_pauses(),
-    Reason::new("timestamps", &["thalweg"], "It acts on one-way delays.").inherent(),
-    Reason::new("initial-window", &["slow-start", "seif", "dec-bit"], "As in its paper."),
-    Reason::new("initial-window", &["vegas"], "As in its paper, with a slower slow start."),
-    Reason::new("initial-window", &["ledbat-plus-plus"], "The draft starts with two packets."),
-    Reason::new(
-        "segment",
-        &["udp", "sscop", "sscop-rate", "sscop-rate-literal", "sstp"],
-        "With its own headers a packet has 1500 bytes, like a packet of a window scheme.",
-    )
-    .inherent(),
-    Reason::new("segment", &[], "As in its paper."),
-    Reason::new("segment", &["scream"], "A common size of RTP packets."),
-    Reason::new("header", &[], "Its packets have other headers.").inherent(),
-];
-
-/// An option with the default of most schemes that share it, and the schemes with another default.
-struct SharedDefaults {
-    key: &'static Key,
-    common: Option<Value>,
-    others: Vec<(&'static str, Option<Value>)>,
-}
-
-/// Returns the options with different defaults among the built-in schemes.
-fn differing_builtin_options() -> Vec<SharedDefaults> {
-    let mut found: Vec<SharedDefaults> = Vec::new();
-    for key in SCHEMES.iter().flat_map(|of| of.keys.flat()).filter(|key| key.is_simulated()) {
-        if found.iter().any(|of| of.key.name == key.name && of.key.has_same_meaning(key)) {
-            continue;
-        }
-        let with = SCHEMES.iter().filter_map(|of| {
-            let own = of.keys.find(key.name).filter(|own| own.has_same_meaning(key))?;
-            Some((of.name, of.keys.default_of(own, Environment::Simulated)))
-        });
-        let with: Vec<_> = with.collect();
-        let count = |value: &Option<Value>| with.iter().filter(|(_, other)| other == value).count();
-        // Of equally common values, the key's own default, or else the first one.
-        let own = key.kind.read(key.default).ok();
-        let rank = |value: &Option<Value>| (count(value), *value == own);
-        let common = with.iter().rev().map(|(_, value)| *value).max_by_key(rank).flatten();
-        let others = with.iter().filter(|(_, value)| *value != common).copied().collect();
-        found.push(SharedDefaults { key, common, others });
-    }
-    found.retain(|of| !of.others.is_empty());
-    found
-}
-
-/// Formats all options whose default differs by scheme as Markdown.
-pub fn defaults_reference() -> String {
-    let mut out = String::from(
-        "| option | default | of | reason | can be equalised |\n| --- | --- | --- | --- | --- |\n",
-    );
-    let quoted = |value: Option<Value>| value.map_or("unset".to_owned(), |value| format!("`{value}`"));
-    for SharedDefaults { key, common, others } in differing_builtin_options() {
-        let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, quoted(common));
-        for reason in REASONS.iter().filter(|reason| reason.option == key.name) {
-            let is_of = |name: &str| Reason::find(name, key.name).is_some_and(|of| core::ptr::eq(of, reason));
-            let mut listed: Vec<Option<Value>> = Vec::new();
-            for (_, value) in others.iter().filter(|(name, _)| is_of(name)) {
-                if listed.contains(value) {
-                    continue;
-                }
-                listed.push(*value);
-                let of = others.iter().filter(|(name, own)| own == value && is_of(name));
-                let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
-                let levelled = match reason.bond {
-                    DefaultRelation::InherentShareable => "by the others, if workloads pause",
-                    DefaultRelation::Inherent => "belongs to the scheme",
-                    DefaultRelation::Loose => "yes",
-                };
-                let _ = writeln!(
-                    out,
-                    "| | {} | {} | {} | {levelled} |",
-                    quoted(*value),
-                    of.join(", "),
-                    reason.why
-                );
-            }
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PathHints, Registry};
+    use crate::{PathHints, Registry, SCHEMES};
 
     /// Returns the differences of schemes in text form, such as `cubic:rack=true`.
     fn between(texts: &[&str]) -> Vec<DefaultDifference> {
@@ -672,21 +494,31 @@ mod tests {
         }
     }
 
-    /// The table of reasons matches the descriptions: no entry is missing or unused.
+    /// A value for all schemes that one refuses leaves a difference between the others and that one.
     #[test]
-    fn every_scheme_specific_default_has_a_reason() {
-        let mut listed: Vec<(&str, &str)> = Vec::new();
-        for SharedDefaults { key, others, .. } in differing_builtin_options() {
-            for (scheme, value) in others {
-                assert!(Reason::find(scheme, key.name).is_some(), "`{}` of {scheme} is {value:?}", key.name);
-                listed.push((key.name, scheme));
-            }
-        }
-        for reason in REASONS {
-            for scheme in reason.schemes {
-                let is_listed = listed.contains(&(reason.option, scheme));
-                assert!(is_listed, "`{}` of {scheme} has the default of most", reason.option);
-            }
+    fn a_refused_value_for_all_schemes_is_a_difference() {
+        for (option, refusing) in [("idle-restart", "bbr"), ("ecn", "copa")] {
+            let read = |name: &'static str| {
+                let (description, mut values) =
+                    Registry::default().read_scheme(name, Environment::Simulated).unwrap();
+                values.set_value(option, Value::Switch(true));
+                (name, description, values)
+            };
+            let read = [read("cubic"), read("newreno"), read(refusing)];
+            let schemes: Vec<ComparedScheme<'_>> = read
+                .iter()
+                .map(|(name, description, values)| ComparedScheme {
+                    pauses: true,
+                    ..ComparedScheme::new(name, description, values)
+                })
+                .collect();
+            let found = default_differences(&schemes);
+            let of =
+                found.iter().find(|of| of.option == option).unwrap_or_else(|| panic!("{option}: {found:?}"));
+            let named = |name: &str, on| (name.to_owned(), Some(Value::Switch(on)));
+            assert_eq!(of.values, [named("cubic", true), named("newreno", true), named(refusing, false)]);
+            assert_eq!(of.level, Some(Value::Switch(false)));
+            assert!(default_differences(&schemes[..2]).iter().all(|of| of.option != option));
         }
     }
 }

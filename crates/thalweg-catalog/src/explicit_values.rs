@@ -63,6 +63,14 @@ impl Values {
         }
     }
 
+    /// Removes the explicit value of a key.
+    pub fn clear_value(&mut self, name: &str) {
+        if let Some(at) = self.explicit_values.iter().position(|(key, _)| key.name == name) {
+            self.explicit_values.remove(at);
+            self.positions.remove(at);
+        }
+    }
+
     fn put(&mut self, position: usize, key: &'static Key, value: Value) {
         let at = self.positions.partition_point(|other| *other < position);
         if self.positions.get(at) == Some(&position) {
@@ -92,10 +100,12 @@ impl Values {
         key.kind.read(text).ok()
     }
 
-    /// Returns the explicit value of a key, else that of the preset, else the default; `None` if the default is derived
-    /// from something else, or if the key is unknown.
+    /// Returns the [only value](Keys::fixed_value) of a key, else the explicit one, else that of the preset, else the
+    /// default; `None` if the default is derived from something else, or if the key is unknown.
     pub fn get(&self, name: &str) -> Option<Value> {
-        let explicit = self.explicit_value(name).or_else(|| self.preset_value(name));
+        let is_fixed = (self.keys.fixed_value)(name).is_some();
+        let explicit =
+            if is_fixed { None } else { self.explicit_value(name).or_else(|| self.preset_value(name)) };
         explicit.or_else(|| self.keys.default_of(self.keys.find(name)?, self.environment))
     }
 

@@ -14,6 +14,7 @@
 mod any_engine;
 mod any_pdu;
 mod default_differences;
+mod default_reasons;
 mod discipline_description;
 pub mod disciplines;
 mod endpoint_configs;
@@ -34,9 +35,9 @@ pub mod spelling_suggestions;
 pub use any_engine::{AnyEngine, AnyOutput, Visit};
 pub use any_pdu::{AnyPdu, PackedBytes};
 pub use default_differences::{
-    ComparedScheme, DefaultDifference, default_differences, defaults_reference, environment_differences,
-    repair_differences,
+    ComparedScheme, DefaultDifference, default_differences, environment_differences, repair_differences,
 };
+pub use default_reasons::defaults_reference;
 pub use discipline_description::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
 pub use endpoint_configs::EndpointConfigs;

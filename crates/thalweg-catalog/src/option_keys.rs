@@ -299,6 +299,9 @@ pub struct Keys {
     pub defaults: &'static [(&'static str, &'static str)],
     /// The presets selected by the key [`PRESET`].
     pub presets: &'static [Preset],
+    /// Returns the only value of a key, as text, if the scheme lacks the rule that the key controls. Other values are
+    /// refused, and have no effect in defaults for many schemes and in presets.
+    pub fixed_value: fn(&str) -> Option<&'static str>,
 }
 
 /// The key that selects a preset.
@@ -324,7 +327,7 @@ impl Preset {
 impl Keys {
     /// Creates keys without shared ones.
     pub const fn own(own: &'static [Key]) -> Self {
-        Self { own_keys: own, shared: &[], defaults: &[], presets: &[] }
+        Self { own_keys: own, shared: &[], defaults: &[], presets: &[], fixed_value: |_| None }
     }
 
     /// Sets the presets.
@@ -395,6 +398,9 @@ impl Keys {
 
     /// Returns the default of a key as text; empty if it is derived from something else, or if there is none.
     pub(crate) fn default_text(&self, key: &'static Key, place: Environment) -> &'static str {
+        if let Some(text) = (self.fixed_value)(key.name) {
+            return text;
+        }
         let own = self.defaults.iter().find(|(name, _)| *name == key.name).map(|(_, text)| *text);
         match (place, key.live) {
             (Environment::Live, LiveDifference::Default { value, .. }) => own.unwrap_or(value),

@@ -61,13 +61,10 @@ impl Controller for Aimd {
 impl ConfigureController for AimdConfig {
     type Controller = Aimd;
     const NAME: &'static str = "aimd";
+    const SENDER_RULES: SenderRules = SenderRules { byte_counting: true, ..SenderRules::NONE };
 
     fn make(&self) -> Aimd {
         Aimd { config: *self, window: 10.0, ssthresh: 10.0 }
-    }
-
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules { byte_counting: true, ..SenderRules::NONE }
     }
 }
 

@@ -9,7 +9,7 @@ use thalweg_queue::{DrrConfig, Weights};
 /// Deficit Round Robin (Shreedhar and Varghese 1995).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<DrrConfig>(
     "Deficit Round Robin (Shreedhar and Varghese 1995): flows send equal bytes in turn.",
-    Keys { own_keys: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
+    Keys { shared: &[WEIGHT_KEYS], ..Keys::own(KEYS) },
 );
 
 const KEYS: &[Key] = &[

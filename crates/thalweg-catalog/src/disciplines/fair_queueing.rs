@@ -9,7 +9,7 @@ use thalweg_queue::{FairQueueingConfig, Weights};
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FairQueueingConfig>(
     "Fair Queueing (Demers, Keshav, Shenker 1989): emulates bit-by-bit round robin among flows. The flow \
      that uses most of a full buffer loses its last packet.",
-    Keys { own_keys: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
+    Keys { shared: &[WEIGHT_KEYS], ..Keys::own(KEYS) },
 );
 
 const KEYS: &[Key] = &[

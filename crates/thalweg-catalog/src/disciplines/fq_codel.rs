@@ -9,7 +9,7 @@ use thalweg_queue::{CoDelConfig, FqCoDelConfig, Weights};
 /// FQ-CoDel (RFC 8290).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FqCoDelConfig>("FQ-CoDel (RFC 8290): flows are hashed to queues that send equal bytes in turn, new ones first, each kept short by \
      CoDel.",
-    Keys { own_keys: KEYS, shared: &[CODEL_KEYS, WEIGHT_KEYS], defaults: &[], presets: &[] },
+    Keys { shared: &[CODEL_KEYS, WEIGHT_KEYS], ..Keys::own(KEYS) },
 )
 .with_capacity_help("Capacity of the queue, without the packet in service; the RFC has 10240 packets.");
 

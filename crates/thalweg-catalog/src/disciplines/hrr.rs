@@ -10,7 +10,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<HrrCo
     "Hierarchical Round Robin (Kalmanek, Kanakia and Keshav 1990): flows of a level share the slots of its frame, and \
      a part of each frame belongs to the level below. The level of a flow is its `priority`, and its weight the \
      number of its slots in a frame.",
-    Keys { own_keys: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
+    Keys { shared: &[WEIGHT_KEYS], ..Keys::own(KEYS) },
 );
 
 const KEYS: &[Key] = &[

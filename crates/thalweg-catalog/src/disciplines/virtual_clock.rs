@@ -10,7 +10,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<Virtu
     "Virtual Clock (Zhang 1990): packets leave in the order in which each flow's reserved rate would send them. A flow \
      within its rate does not wait for those that exceed theirs. Clocks also advance at dropped packets: a flow that keeps \
      on exceeding its rate gets nothing while flows within theirs use the link.",
-    Keys { own_keys: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
+    Keys { shared: &[WEIGHT_KEYS], ..Keys::own(KEYS) },
 );
 
 const KEYS: &[Key] = &[key(

@@ -19,10 +19,9 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys_listed_under: "adaptive-ack",
     about: "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.",
     keys: Keys {
-        own_keys: KEYS,
         shared: &[SIZES],
         defaults: &[("segment", "1008 B"), ("header", "16 B")],
-        presets: &[],
+        ..Keys::own(KEYS)
     },
     traits: SchemeTraits {
         is_reliable: true,

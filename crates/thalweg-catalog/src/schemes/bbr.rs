@@ -24,7 +24,6 @@ const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("counting", "bytes"),
     ("rack", "true"),
     ("prr", "false"),
-    ("idle-restart", "false"),
     ("nagle", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),

@@ -16,10 +16,9 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys_listed_under: "udp",
     about: "Unreliable datagrams.",
     keys: Keys {
-        own_keys: KEYS,
         shared: &[SIZES],
         defaults: &[("segment", "1472 B"), ("header", "28 B")],
-        presets: &[],
+        ..Keys::own(KEYS)
     },
     traits: SchemeTraits {
         is_reliable: false,

@@ -19,10 +19,9 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     about: "Live video over unreliable packets, at the encoder rate that SCReAMv2 sets \
             (draft-johansson-ccwg-rfc8298bis-screamv2), with feedback for each packet (RFC 8888).",
     keys: Keys {
-        own_keys: KEYS,
         shared: &[SIZES],
         defaults: &[("segment", "1200 B"), ("header", "44 B")],
-        presets: &[],
+        ..Keys::own(KEYS)
     },
     traits: SchemeTraits {
         is_reliable: false,

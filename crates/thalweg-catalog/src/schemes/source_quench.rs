@@ -31,7 +31,6 @@ const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("ecn", "false"),
     ("prr", "false"),
     ("f-rto", "false"),
-    ("idle-restart", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];

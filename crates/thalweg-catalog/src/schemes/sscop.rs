@@ -20,7 +20,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit from the receiver. A message of `segment` bytes has 4 bytes of \
      trailer and up to 3 of padding. In simulations `header` (28 B by default) is the overhead of the layers below per PDU; on an ATM \
      line it is \"0 B\".",
-    keys: Keys { own_keys: SSCOP_KEYS, shared: &[SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
+    keys: Keys { shared: &[SIZES], defaults: SCHEME_DEFAULTS, ..Keys::own(SSCOP_KEYS) },
     traits: TRAITS,
     family_check: &check,
     scheme_check: |_| Vec::new(),

@@ -18,7 +18,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop-rate",
     keys_listed_under: "sscop-rate",
     about: SCHEME_ABOUT,
-    keys: Keys { own_keys: KEYS, shared: &[SSCOP_KEYS, SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
+    keys: Keys { shared: &[SSCOP_KEYS, SIZES], defaults: SCHEME_DEFAULTS, ..Keys::own(KEYS) },
     traits: SchemeTraits { collapse: Collapse::RateFall, ..TRAITS },
     family_check: &check,
     scheme_check: |_| Vec::new(),

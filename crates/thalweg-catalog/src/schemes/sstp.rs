@@ -22,10 +22,9 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys_listed_under: "sstp",
     about: "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.",
     keys: Keys {
-        own_keys: KEYS,
         shared: &[SIZES],
         defaults: &[("segment", "1454 B"), ("header", "46 B")],
-        presets: &[],
+        ..Keys::own(KEYS)
     },
     traits: SchemeTraits {
         is_reliable: true,

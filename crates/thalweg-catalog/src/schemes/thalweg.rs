@@ -22,7 +22,6 @@ const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("prr", "false"),
     ("ecn", "true"),
     ("verify-acks", "true"),
-    ("idle-restart", "false"),
     ("timestamps", "true"),
     ("nagle", "false"),
     ("segment", "1448 B"),

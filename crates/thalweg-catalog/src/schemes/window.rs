@@ -41,8 +41,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         Kind::Packets,
         "1 pkt",
         "Byte counting: window growth follows the acknowledged data, up to this amount per acknowledgement (RFC 3465). With \"1 pkt\" \
-         each acknowledgement counts as one packet, however much it acknowledges. For slow-start, newreno, vegas, cubic, \
-         dctcp and prague.",
+         each acknowledgement counts as one packet, however much it acknowledges. Schemes whose window does not grow by the \
+         acknowledged data accept only \"1 pkt\".",
     )
     .within(WINDOW_RANGE, "")
     .live_default("unlimited", "hosts acknowledge whole batches of segments at once"),
@@ -116,8 +116,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         "idle-restart",
         Kind::Switch,
         "true",
-        "After an idle time longer than the RTO the controller restarts. For slow-start, newreno, vegas, cubic, dctcp, prague, copa and \
-         ledbat-plus-plus. The others have `false` and refuse `true`.",
+        "After an idle time longer than the RTO the controller restarts. Schemes without a rule for it accept only `false`, which is then \
+         the default.",
     ),
     key(
         "window-validation",
@@ -125,7 +125,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "none",
         "Congestion window validation, in place of `idle-restart`. With \"rfc2861\" an unused window decays: by half for each RTO without \
          data, and towards its used part. With \"rfc7661\" it is kept for five minutes, and a loss reduces the used \
-         part. For slow-start, newreno, vegas, cubic, dctcp, prague, copa and ledbat-plus-plus.",
+         part. Schemes without a rule for unused windows accept only \"none\".",
     ),
     key("nagle", Kind::Switch, "", "Nagle's algorithm: a packet that is not full waits while data is unacknowledged (RFC 896)."),
     key(
@@ -331,20 +331,19 @@ bind!(DelayedAck {
 /// Returns the keys of a window scheme: its own, and the shared ones with the defaults `defaults`, which must include
 /// `recovery`, `nagle`, `segment` and `header`. [`SACK`] suits new schemes, [`GO_BACK_N`] those of the 1980s and 1990s.
 pub const fn window_keys(own: &'static [Key], defaults: &'static [(&'static str, &'static str)]) -> Keys {
-    Keys { own_keys: own, shared: &[WINDOW_KEYS, WINDOW_SIZES], defaults, presets: &[] }
+    Keys { shared: &[WINDOW_KEYS, WINDOW_SIZES], defaults, ..Keys::own(own) }
 }
 
 /// Defaults of schemes with selective acknowledgement.
 pub const SACK: &[(&str, &str)] =
     &[("recovery", "sack"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
-/// Defaults of schemes that recover by go-back-N, do not react to marks, and do not restart after idle times.
+/// Defaults of schemes that recover by go-back-N and do not react to marks.
 pub const GO_BACK_N: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),
     ("nagle", "false"),
     ("ecn", "false"),
     ("prr", "false"),
     ("f-rto", "false"),
-    ("idle-restart", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];
@@ -396,8 +395,8 @@ pub fn named_scheme<C: ConfigureController>(
     let check = move |values: &Values| {
         // A controller that cannot be made is reported when its configuration is built.
         controller().map_or_else(
-            |_| check_shared(values, name, CeResponse::None, SenderRules::ALL),
-            |controller| check_shared(values, name, controller.ce_response(), controller.sender_rules()),
+            |_| check_shared(values, name, CeResponse::None),
+            |controller| check_shared(values, name, controller.ce_response()),
         )
     };
     let make_endpoint_configs = move |values: &Values, path: &PathHints| {
@@ -423,7 +422,7 @@ pub fn named_scheme<C: ConfigureController>(
         name,
         keys_listed_under: name,
         about,
-        keys: window_keys(&[], SACK),
+        keys: Keys { fixed_value: fixed_value::<C>, ..window_keys(&[], SACK) },
         traits: TRAITS,
         family_check: Box::leak(Box::new(check)),
         scheme_check: |_| Vec::new(),
@@ -458,7 +457,7 @@ where
         name: C::NAME,
         keys_listed_under: C::NAME,
         about,
-        keys,
+        keys: Keys { fixed_value: fixed_value::<C>, ..keys },
         traits: TRAITS,
         family_check: check,
         scheme_check: |_| Vec::new(),
@@ -466,6 +465,17 @@ where
         apply_path_hints,
         make_endpoint_configs,
         write_values: &write::<C>,
+    }
+}
+
+/// Returns the value of a key that stands for the absence of the rule that it controls, if the controller lacks that rule.
+fn fixed_value<C: ConfigureController>(key: &str) -> Option<&'static str> {
+    let SenderRules { idle_restart, window_validation, byte_counting } = C::SENDER_RULES;
+    match key {
+        "idle-restart" if !idle_restart => Some("false"),
+        "window-validation" if !window_validation => Some("none"),
+        "byte-counting" if !byte_counting => Some("1 pkt"),
+        _ => None,
     }
 }
 
@@ -519,8 +529,6 @@ fn make_endpoint_configs(
 ) -> Result<EndpointConfigs, ConfigError> {
     let is_live = values.environment() == Environment::Live;
     let recovery = values.optional("recovery").unwrap_or(Recovery::GoBackN);
-    // Defaults shared by all schemes apply only where supported.
-    let rules = controller.sender_rules();
     let rledbat: bool = values.required("rledbat");
     let timestamps = rledbat || values.optional("timestamps").unwrap_or(false);
     let framing = SEGMENT_HEADER + if timestamps { TIMESTAMP_LENGTH } else { 0 };
@@ -529,11 +537,11 @@ fn make_endpoint_configs(
         max_window: values.required("max-window"),
         counting: values.optional("counting").unwrap_or(WindowUnit::Packets),
         recovery,
-        byte_counting: if rules.byte_counting { values.required("byte-counting") } else { 1 },
+        byte_counting: values.required("byte-counting"),
         duplicate_threshold: values.required("duplicate-threshold"),
         rtt: RttConfig::from_values(values),
-        idle_restart: values.required::<bool>("idle-restart") && rules.idle_restart,
-        validation: values.optional("window-validation").flatten().filter(|_| rules.window_validation),
+        idle_restart: values.required("idle-restart"),
+        validation: values.optional("window-validation").flatten(),
         nagle: values.required("nagle"),
         fine_grained_timer: values.optional("fine-timer").unwrap_or(false),
         // A default shared by all schemes applies only where supported.

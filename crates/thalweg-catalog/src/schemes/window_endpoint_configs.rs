@@ -32,8 +32,9 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     values.set_from("max-window", &sender.max_window);
     values.set_from("counting", &sender.counting);
     values.set_from("recovery", &sender.recovery);
-    let rules = controller.sender_rules();
-    if rules.byte_counting {
+    let keys = values.keys();
+    let has_rule = |key: &str| (keys.fixed_value)(key).is_none();
+    if has_rule("byte-counting") {
         values.set_from("byte-counting", &sender.byte_counting);
     }
     values.set_from("duplicate-threshold", &sender.duplicate_threshold);
@@ -42,8 +43,11 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
         values.set_from("f-rto", &sender.f_rto);
     }
     sender.rtt.write_to(values);
-    values.set_from("idle-restart", &sender.idle_restart);
-    if rules.window_validation {
+    // Window validation replaces the restart.
+    if has_rule("idle-restart") && !(sender.idle_restart && sender.validation.is_some()) {
+        values.set_from("idle-restart", &sender.idle_restart);
+    }
+    if has_rule("window-validation") {
         values.set_from("window-validation", &sender.validation);
     }
     values.set_from("nagle", &sender.nagle);

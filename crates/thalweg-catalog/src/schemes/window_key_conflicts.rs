@@ -3,9 +3,9 @@
 use crate::option_keys::PRESET;
 use crate::{ConfigError, Environment, KeyBoundConfig, Value, Values};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller as _, SenderRules};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller as _};
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_proto::window::{DelayedAck, RackConfig, Recovery, RttConfig};
+use thalweg_proto::window::{DelayedAck, RackConfig, Recovery, RttConfig, Validation};
 
 /// Checks the values of a controller of this project.
 pub(super) fn check<C: ConfigureController + KeyBoundConfig>(values: &Values) -> Vec<ConfigError> {
@@ -22,7 +22,7 @@ pub(super) fn check_external<C: ConfigureController + KeyBoundConfig>(values: &V
                 fault.help = "return `CeResponse::AsToLoss` from its `ce_response`, or leave `ecn` out";
             }
             "idle-restart" | "window-validation" | "byte-counting" if !fault.is_warning => {
-                fault.help = "implement the rule and declare it in `sender_rules`, or leave the key out";
+                fault.help = "implement the rule and declare it in `SENDER_RULES`, or leave the key out";
             }
             _ => {}
         }
@@ -36,7 +36,7 @@ fn check_with<C: ConfigureController + KeyBoundConfig>(
     prr_help: &'static str,
 ) -> Vec<ConfigError> {
     let controller = C::from_values(values);
-    let mut faults = check_shared(values, C::NAME, controller.ce_response(), controller.sender_rules());
+    let mut faults = check_shared(values, C::NAME, controller.ce_response());
     if values.explicit_value("prr") == Some(Value::Switch(true)) && !has_ssthresh(&controller) {
         // Another recovery would not help.
         faults.retain(|fault| fault.key != "prr");
@@ -47,13 +47,8 @@ fn check_with<C: ConfigureController + KeyBoundConfig>(
     faults
 }
 
-/// Finds conflicts between keys of every window scheme, for a controller with this name, response to marks and rules.
-pub(super) fn check_shared(
-    values: &Values,
-    name: &str,
-    response: CeResponse,
-    rules: SenderRules,
-) -> Vec<ConfigError> {
+/// Finds conflicts between keys of every window scheme, for a controller with this name and response to marks.
+pub(super) fn check_shared(values: &Values, name: &str, response: CeResponse) -> Vec<ConfigError> {
     let mut faults = Vec::new();
     let rtt = RttConfig::from_values(values);
     if rtt.ceiling < rtt.floor {
@@ -69,11 +64,8 @@ pub(super) fn check_shared(
     check_preset(values, &mut faults);
     check_rack(values, &mut faults);
     check_effects(values, &mut faults);
-    check_rules(values, name, rules, &mut faults);
-    if rules.idle_restart
-        && is_validated(values)
-        && values.explicit_value("idle-restart") == Some(Value::Switch(true))
-    {
+    check_rules(values, name, &mut faults);
+    if is_validated(values) && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
         let what = "`window-validation` replaces a restart after idle times";
         let fault = ConfigError::new("idle-restart", what).help("leave one of the two out");
         faults.push(ConfigError { is_warning: true, ..fault });
@@ -105,25 +97,27 @@ pub(super) fn check_shared(
     faults
 }
 
-/// Refuses keys for rules that the controller does not implement.
-fn check_rules(values: &Values, name: &str, rules: SenderRules, faults: &mut Vec<ConfigError>) {
-    let mut refuse = |key, what: String| {
-        faults.push(ConfigError { is_scheme_rule: true, ..ConfigError::new(key, what).help("leave it out") });
-    };
-    if !rules.idle_restart && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
-        refuse("idle-restart", format!("`{name}` continues after an idle time, and does not restart"));
-    }
-    if !rules.window_validation && is_validated(values) {
-        refuse("window-validation", format!("`{name}` does not reduce a window that is not used"));
-    }
-    if !rules.byte_counting && values.explicit_value("byte-counting").is_some() {
-        refuse("byte-counting", format!("the window of `{name}` does not grow by counted acknowledgements"));
+/// Refuses values of keys for rules that the controller does not implement.
+fn check_rules(values: &Values, name: &str, faults: &mut Vec<ConfigError>) {
+    let keys = values.keys();
+    for (key, value) in values.explicit_values() {
+        let fixed = (keys.fixed_value)(key.name).and_then(|text| key.kind.read(text).ok());
+        if fixed.is_none_or(|fixed| fixed == *value) {
+            continue;
+        }
+        let what = match key.name {
+            "idle-restart" => "it continues after idle times",
+            "window-validation" => "it keeps windows that the application does not use",
+            _ => "its window does not grow by the acknowledged data",
+        };
+        let fault = ConfigError::new(key.name, format!("`{name}` has no rule for `{}`: {what}", key.name));
+        faults.push(ConfigError { is_scheme_rule: true, ..fault.help("leave it out") });
     }
 }
 
-/// Returns true if window validation is explicitly enabled.
+/// Returns true if window validation is enabled.
 fn is_validated(values: &Values) -> bool {
-    !matches!(values.explicit_value("window-validation"), None | Some(Value::Word("none")))
+    values.optional::<Option<Validation>>("window-validation").flatten().is_some()
 }
 
 /// Finds options without effect beside the others.

@@ -45,13 +45,17 @@ impl SenderRules {
 ///
 /// Options of the sender, such as ECN, RACK or timestamps, are keys of all window schemes. ECN needs a
 /// [response to CE](Self::ce_response), PRR a [threshold](Controller::ssthresh), and idle restarts, window validation
-/// and byte counting the [rules](Self::sender_rules) of the controller; the others need nothing.
+/// and byte counting the [rules](Self::SENDER_RULES) of the controller; the others need nothing.
 pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The controller.
     type Controller: Controller<PacketInfo: Send> + Debug + Send + 'static;
 
     /// Name in errors, and of the scheme with this controller.
     const NAME: &'static str;
+
+    /// The rules for idle times, unused windows and byte counting that the controller implements. The sender applies no
+    /// others, and does not call their methods.
+    const SENDER_RULES: SenderRules = SenderRules::NONE;
 
     /// Returns the name, for a controller whose name is known only at run time.
     fn name(&self) -> &'static str {
@@ -78,12 +82,6 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
     /// by default. With [`ControllerSpecific`](CeResponse::ControllerSpecific) ECN is always enabled.
     fn ce_response(&self) -> CeResponse {
         CeResponse::None
-    }
-
-    /// Returns the rules for idle times, unused windows and byte counting that the controller implements. The sender
-    /// applies no others.
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules::NONE
     }
 
     /// Returns the messages that routers should send to flows of this controller; `None` if it supports none.

@@ -231,13 +231,10 @@ impl Controller for Cubic {
 impl ConfigureController for CubicConfig {
     type Controller = Cubic;
     const NAME: &'static str = "cubic";
+    const SENDER_RULES: SenderRules = SenderRules::ALL;
 
     fn make(&self) -> Cubic {
         Cubic::new(self)
-    }
-
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

@@ -136,13 +136,10 @@ impl Controller for Dctcp {
 impl ConfigureController for DctcpConfig {
     type Controller = Dctcp;
     const NAME: &'static str = "dctcp";
+    const SENDER_RULES: SenderRules = SenderRules::ALL;
 
     fn make(&self) -> Dctcp {
         Dctcp::new(self)
-    }
-
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

@@ -284,13 +284,10 @@ impl Controller for LedbatPlusPlus {
 impl ConfigureController for LedbatPlusPlusConfig {
     type Controller = LedbatPlusPlus;
     const NAME: &'static str = "ledbat-plus-plus";
+    const SENDER_RULES: SenderRules = SenderRules::UNUSED_WINDOW;
 
     fn make(&self) -> LedbatPlusPlus {
         LedbatPlusPlus::new(self)
-    }
-
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules::UNUSED_WINDOW
     }
 
     fn queue_target(&self, _path: &SharedPath) -> Option<Duration> {

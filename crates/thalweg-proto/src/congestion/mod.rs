@@ -276,13 +276,13 @@ pub trait Controller: Clone {
         let _ = connection;
     }
 
-    /// Returns true if [`on_undo`](Self::on_undo) should be called after a spurious loss detection. `before` is the
+    /// Returns true if [`on_undo`](Self::on_undo) should be called after a spurious loss detection. `saved` is the
     /// controller's state before the first of these losses. Default: true if they reduced its window.
     fn would_undo(&self, saved: &Self) -> bool {
         saved.decision().window > self.decision().window
     }
 
-    /// Reverts the response to spurious losses: the missing segments had only been delayed. `before` is the
+    /// Reverts the response to spurious losses: the missing segments had only been delayed. `saved` is the
     /// controller's state just before the losses were reported. Default: restores that state (RFC 4015, section 3.2;
     /// RFC 9438, section 4.9). A controller with counters of events, such as a [`Sampler`](delivery_rate::Sampler), must
     /// keep them as they are, and restore only what the losses changed.
@@ -312,7 +312,8 @@ pub trait Controller: Clone {
     }
 
     /// Handles the restart after idle: the sender was idle for longer than its retransmission timeout and is about to
-    /// send again. Called only with the [rule](SenderRules::idle_restart).
+    /// send again. The window is reduced to the initial window, if it is larger, and ssthresh is kept (RFC 5681, section
+    /// 4.1). Called only with the [rule](SenderRules::idle_restart). Default: keeps the window.
     fn on_idle(&mut self, connection: &ConnectionState) {
         let _ = connection;
     }

@@ -142,13 +142,10 @@ impl Controller for NewReno {
 impl ConfigureController for NewRenoConfig {
     type Controller = NewReno;
     const NAME: &'static str = "newreno";
+    const SENDER_RULES: SenderRules = SenderRules::ALL;
 
     fn make(&self) -> NewReno {
         NewReno::new(self)
-    }
-
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

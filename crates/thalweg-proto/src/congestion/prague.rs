@@ -282,13 +282,10 @@ impl Controller for Prague {
 impl ConfigureController for PragueConfig {
     type Controller = Prague;
     const NAME: &'static str = "prague";
+    const SENDER_RULES: SenderRules = SenderRules::ALL;
 
     fn make(&self) -> Prague {
         Prague::new(self)
-    }
-
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

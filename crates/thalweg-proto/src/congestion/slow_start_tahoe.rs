@@ -114,13 +114,10 @@ impl Controller for SlowStart {
 impl ConfigureController for SlowStartConfig {
     type Controller = SlowStart;
     const NAME: &'static str = "slow-start";
+    const SENDER_RULES: SenderRules = SenderRules::ALL;
 
     fn make(&self) -> SlowStart {
         SlowStart::new(self)
-    }
-
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules::ALL
     }
 
     fn ce_response(&self) -> CeResponse {

@@ -220,13 +220,10 @@ impl Controller for Vegas {
 impl ConfigureController for VegasConfig {
     type Controller = Vegas;
     const NAME: &'static str = "vegas";
+    const SENDER_RULES: SenderRules = SenderRules::ALL;
 
     fn make(&self) -> Vegas {
         Vegas::new(self)
-    }
-
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules::ALL
     }
 
     /// Brakmo and Peterson 1995, section 3.2: at most beta packets of each flow.

@@ -108,11 +108,6 @@ impl ControllerConfig {
         dispatch!(self, config => config.ce_response())
     }
 
-    /// Returns the [rules of the sender](ConfigureController::sender_rules) that the controller implements.
-    pub fn sender_rules(&self) -> SenderRules {
-        dispatch!(self, config => config.sender_rules())
-    }
-
     /// Returns the [messages that routers should send](ConfigureController::feedback) to flows of this controller.
     pub fn feedback(&self) -> Option<FeedbackKind> {
         dispatch!(self, config => config.feedback())

@@ -11,7 +11,7 @@
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{
     AckSample, CeResponse, ConfigureController, CongestionState, ConnectionState, Controller, Decision,
-    FeedbackKind, FeedbackSample, LossSample, LostSample, MAX_WINDOW, SenderRules, SentSample, SharedPath,
+    FeedbackKind, FeedbackSample, LossSample, LostSample, MAX_WINDOW, SentSample, SharedPath,
 };
 use crate::endpoint::{End, Notice};
 use crate::engine_contract::{Engine, Output};
@@ -79,11 +79,6 @@ impl ExternalController {
         self.0.ce_response()
     }
 
-    /// Returns the rules of the sender that the controller implements.
-    pub fn sender_rules(&self) -> SenderRules {
-        self.0.sender_rules()
-    }
-
     /// Returns the kind of router feedback for flows of this controller, if any.
     pub fn feedback(&self) -> Option<FeedbackKind> {
         self.0.feedback()
@@ -148,7 +143,6 @@ impl ControllerPayload for Slice {
 trait Configured: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn ce_response(&self) -> CeResponse;
-    fn sender_rules(&self) -> SenderRules;
     fn feedback(&self) -> Option<FeedbackKind>;
     fn queue_target(&self, path: &SharedPath) -> Option<Duration>;
     fn needs_feedback(&self) -> bool;
@@ -169,9 +163,6 @@ impl<C: ConfigureController> Configured for C {
     }
     fn ce_response(&self) -> CeResponse {
         ConfigureController::ce_response(self)
-    }
-    fn sender_rules(&self) -> SenderRules {
-        ConfigureController::sender_rules(self)
     }
     fn feedback(&self) -> Option<FeedbackKind> {
         ConfigureController::feedback(self)

@@ -286,13 +286,10 @@ impl Controller for Copa {
 impl ConfigureController for CopaConfig {
     type Controller = Copa;
     const NAME: &'static str = "copa";
+    const SENDER_RULES: SenderRules = SenderRules::UNUSED_WINDOW;
 
     fn make(&self) -> Copa {
         Copa::new(self)
-    }
-
-    fn sender_rules(&self) -> SenderRules {
-        SenderRules::UNUSED_WINDOW
     }
 
     /// Arun and Balakrishnan 2018, section 2.1: 1 / delta packets of each flow.
