@@ -26,6 +26,12 @@ impl Deref for TestFolder {
     }
 }
 
+impl AsRef<Path> for TestFolder {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
 impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
