@@ -146,12 +146,13 @@ impl Console {
         let is_utf8 = locale.contains("UTF-8") || locale.contains("UTF8");
         let dumb = set("TERM").is_none_or(|name| name == "dumb");
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-        let columns =
-            size.filter(|columns| *columns > 0).map_or(COLUMNS, |columns| columns.clamp(40, COLUMNS));
+        let table_columns = size.filter(|columns| *columns > 0).map_or(COLUMNS, |columns| columns.max(40));
+        // Longer lines of text are hard to read.
+        let columns = table_columns.min(COLUMNS);
         let colour = terminal && !dumb && set("NO_COLOR").is_none();
         // Files and pipes keep the letters of names in any locale, which may be unset where no user is.
-        let style =
-            Style { unicode: terminal && is_utf8, ascii_names: terminal && !is_utf8, colour, columns };
+        let (unicode, ascii_names) = (terminal && is_utf8, terminal && !is_utf8);
+        let style = Style { unicode, ascii_names, colour, columns, table_columns };
         Self { registry, style, program: program.into(), quiet, has_times: false, buffer: None }
     }
 

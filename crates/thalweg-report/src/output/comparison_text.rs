@@ -5,7 +5,7 @@ use super::differing_defaults::{Remedy, differing_defaults_warning};
 use super::metric_columns::{self, Datum, Row, SIGNIFICANCE_MARK, has_transfers};
 use super::number_format::{Scale, Style, join_quoted};
 use super::table_elements::{format_direction, mean_row, mean_size_words, table_section};
-use super::text_table::{Align, Table, shorten_cell};
+use super::text_table::{Align, Table};
 use super::verdict::{Decisions, decide_verdicts};
 use crate::results::{
     Body, ComparedGroups, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric,
@@ -154,7 +154,7 @@ fn format_tables(
         .collect();
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
         // On a line of its own: as a heading it would widen the table.
-        let against = shorten_cell(&style.clean(&first.against), NAME_COLUMNS, style);
+        let against = style.clean(&first.against);
         text.push_str(&style.folded(&format!("\nDifference from {against}{}\n", marks.legend(differences))));
         text.push_str(&paired);
     }
@@ -213,7 +213,7 @@ fn schemes_table(place: Tables, schemes: &[SchemeResults], shares: &[String], st
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
     let trail: &[(&str, Align)] = if shares.is_empty() { &[] } else { &[("Share of all", Align::Right)] };
     metric_columns::metric_table(place, &[(head, Align::Left)], &rows, trail, style)
-        .first_column(NAME_COLUMNS)
+        .shortened(0, NAME_COLUMNS)
 }
 
 /// Builds the table of groups where there are several, limited to one screen.
@@ -241,7 +241,7 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers, scheme" } else { "Group, scheme" };
-    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).shortened(0, NAME_COLUMNS)
 }
 
 /// Builds the table of live-media frames by scheme and group.
@@ -258,7 +258,7 @@ fn media_table(schemes: &[SchemeResults], style: Style) -> Table {
     }
     rows.truncate(MAX_ROWS);
     metric_columns::metric_table(Tables::MEDIA_MEANS, &[("Media, scheme", Align::Left)], &rows, &[], style)
-        .first_column(NAME_COLUMNS)
+        .shortened(0, NAME_COLUMNS)
 }
 
 /// Builds the table of completion times by size where there are several classes, limited to one screen.
@@ -286,8 +286,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
     let links = summaries().next().map_or(&[][..], |(_, summary)| &summary.links);
     let max = (MAX_ROWS / schemes.len().max(1)).max(1);
     let table = |(position, link): (usize, &LinkMetrics)| {
-        let ends = format_direction(&link.name, &link.from, &link.to, style);
-        let ends = shorten_cell(&style.clean(&ends), LINK_COLUMNS, style);
+        let ends = style.clean(&format_direction(&link.name, &link.from, &link.to, style));
         let mut rows: Vec<Row<'_>> = Vec::new();
         for (of, summary) in summaries() {
             if let Some(link) = summary.links.get(position) {
@@ -295,7 +294,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
             }
         }
         metric_columns::metric_table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
-            .first_column(NAME_COLUMNS)
+            .shortened(0, NAME_COLUMNS)
     };
     links.iter().take(max).enumerate().map(table).collect()
 }
@@ -315,7 +314,7 @@ fn differences_table(place: Tables, differences: &[Difference], marks: &Marks<'_
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
-    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).shortened(0, NAME_COLUMNS)
 }
 
 /// Marks of significant differences.
@@ -371,9 +370,7 @@ const HARM_METRICS: [(Metric, &str); 3] = [
 ];
 /// Maximum number of other groups named in a heading.
 const MAX_NAMES: usize = 6;
-/// Maximum width of scheme names within 100 columns.
+/// Width to which names of schemes, and of a link in their heading, may be shortened.
 const NAME_COLUMNS: usize = 40;
-/// Maximum width of a link's endpoints in a heading.
-const LINK_COLUMNS: usize = 30;
 /// Maximum number of rows in tables by group or link and scheme.
 const MAX_ROWS: usize = 24;
