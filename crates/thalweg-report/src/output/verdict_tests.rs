@@ -452,3 +452,30 @@ fn tables_mark_no_difference_that_the_verdict_leaves_open() {
     assert!(sure.contains("a had the shortest mean delay") && sure.contains("ms *"), "{sure}");
     assert!(!sure.contains("and as the verdict below"), "{sure}");
 }
+
+/// A scheme may have short delays because it carries little.
+#[test]
+fn a_verdict_on_delay_states_different_goodput() {
+    let run = |mbits: u64, millis: u64| {
+        let mut result = run_result(1, mbits);
+        for flow in &mut result.flows {
+            flow.limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis);
+        }
+        result.groups.iter_mut().for_each(|group| group.delay.mean = Duration::from_millis(millis));
+        vec![result]
+    };
+    let sentence = |a: u64, b: u64| {
+        let found = verdicts_of(&[("a", run(a, 30)), ("b", run(b, 20))], MARGIN);
+        assert_eq!(found.len(), 1, "{found:?}");
+        about(&found, "mean delay").sentence.clone()
+    };
+    let with_remark = sentence(90, 0);
+    assert!(
+        with_remark.starts_with("b had the shortest mean delay in this one run: 20.00 ms"),
+        "{with_remark}"
+    );
+    let expected = " less than a. Goodput differs by a factor of 5.5: a 110.0 Mbit/s, b 20.00 Mbit/s.";
+    assert!(with_remark.ends_with(expected), "{with_remark}");
+    assert!(sentence(80, 90).ends_with(" Goodput differs: b 110.0 Mbit/s, a 100.0 Mbit/s."));
+    assert!(!sentence(90, 91).contains("oodput"));
+}
