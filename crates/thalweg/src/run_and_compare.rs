@@ -446,6 +446,7 @@ pub fn results_header(
         duration: loaded.spec().duration,
         warmup: loaded.spec().warmup,
         seeds,
+        deterministic: !variants.iter().any(|spec| is_random(spec)),
         margin,
         unlike_defaults: Vec::new(),
         contention: Contention::from_variants(loaded.spec(), &variants),

@@ -2,6 +2,7 @@
 
 use super::comparison_criterion::aborted_schemes;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
+use super::identical_runs::{are_all_identical, identical_runs_sentences};
 use super::metric_columns::{self, Datum, Row, SIGNIFICANCE_MARK, has_transfers};
 use super::number_format::{Scale, Style, join_quoted};
 use super::table_elements::{format_direction, mean_row, mean_size_words, table_section};
@@ -33,7 +34,8 @@ pub(super) fn format_comparison(
             &[],
             style,
         ));
-        return text + &format_sentences(schemes, margin, document.contention.as_ref(), "", style);
+        let frame = (margin, document.contention.as_ref(), document.deterministic);
+        return text + &format_sentences(schemes, frame, "", style);
     };
     let compared = (&parts.compared.body, parts.compared.contention.as_ref());
     let Body::Comparison { schemes, differences, .. } = compared.0 else { return text };
@@ -59,7 +61,12 @@ pub(super) fn format_comparison(
             style,
         ));
     }
-    text + &format_sentences(schemes, margin, compared.1, &harm_sentences(of), style)
+    text + &format_sentences(
+        schemes,
+        (margin, compared.1, document.deterministic),
+        &harm_sentences(of),
+        style,
+    )
 }
 
 /// Returns the line above the tables of compared groups.
@@ -161,11 +168,11 @@ fn format_tables(
     text
 }
 
-/// Formats the sentences below the tables: the runs covered, the verdicts, and `further` ones.
+/// Formats the sentences below the tables: the runs covered, the verdicts, `further` ones, and whether replications can
+/// add to them.
 fn format_sentences(
     schemes: &[SchemeResults],
-    margin: f64,
-    contention: Option<&Contention>,
+    (margin, contention, is_deterministic): (f64, Option<&Contention>, bool),
     further: &str,
     style: Style,
 ) -> String {
@@ -183,14 +190,17 @@ fn format_sentences(
         ),
     };
     let verdicts = decide_verdicts(schemes, margin, contention);
-    let aborted = aborted_schemes(schemes);
-    if aborted.is_some() || !verdicts.is_empty() || !further.is_empty() {
+    let before: Vec<String> =
+        aborted_schemes(schemes).into_iter().chain(identical_runs_sentences(schemes)).collect();
+    if !before.is_empty() || !verdicts.is_empty() || !further.is_empty() {
         text.push('\n');
-        text.extend(aborted.map(|sentence| style.clean(&sentence) + "\n"));
+        text.extend(before.iter().map(|sentence| style.clean(sentence) + "\n"));
         text.extend(verdicts.iter().map(|verdict| style.clean(&verdict.sentence) + "\n"));
         text.extend(further.lines().map(|sentence| style.clean(sentence) + "\n"));
     }
-    if runs == Some(1) {
+    if runs == Some(1) && is_deterministic {
+        text.push_str("Nothing in the scenario is random: every replication gives the same results.\n");
+    } else if runs == Some(1) && !are_all_identical(schemes) {
         text.push_str(
             "These are single runs: --reps 5 shows whether the differences are more than chance.\n",
         );

@@ -1,7 +1,7 @@
 use super::format_summary;
 use crate::output::Style;
 use crate::results::test_fixtures::{run_result, test_header};
-use crate::results::{Document, Run};
+use crate::results::{Document, Header, Run};
 use thalweg_proto::media_frame_counters::{EncoderCounters, PlayoutCounters};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::{MediaResult, Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
@@ -220,9 +220,18 @@ fn a_lead_within_chance_is_called_so() {
     let text = format_summary(&Document::from_comparison(test_header(&[1, 2]), schemes), Style::PLAIN);
     assert!(text.contains("No clear winner in goodput: a leads b by 500.0 kbit/s"), "{text}");
     assert!(text.contains("includes zero"), "{text}");
-    let single = vec![("a".to_owned(), runs(&[70])), ("b".to_owned(), runs(&[75]))];
-    let text = format_summary(&Document::from_comparison(test_header(&[1]), single), Style::PLAIN);
-    assert!(text.contains("single runs"), "{text}");
+    let single = |deterministic| {
+        let schemes = vec![("a".to_owned(), runs(&[70])), ("b".to_owned(), runs(&[75]))];
+        let header = Header { deterministic, ..test_header(&[1]) };
+        format_summary(&Document::from_comparison(header, schemes), Style::PLAIN)
+    };
+    assert!(single(false).contains("single runs: --reps 5"), "{}", single(false));
+    let text = single(true);
+    assert!(
+        text.ends_with("\nNothing in the scenario is random: every replication gives the same results.\n"),
+        "{text}"
+    );
+    assert!(!text.contains("--reps"), "{text}");
 }
 
 #[test]
