@@ -121,7 +121,7 @@ fn describe_flow(
         // Nagle's algorithm and a full link join writes.
         let has_no_nagle = scheme.is_some_and(|of| of.values.optional("nagle") == Some(false));
         let separate = wire_bytes_per_byte_unloaded(group, framing).filter(|_| has_no_nagle);
-        let separate = separate.filter(|per_byte| payload * per_byte <= rate.as_f64());
+        let separate = separate.filter(|bytes_per_byte| payload * bytes_per_byte <= rate.as_f64());
         let on_wire = separate.unwrap_or_else(|| wire_bytes_per_byte(group, framing));
         let [share, wire_share] =
             [1.0, on_wire].map(|bytes_per_byte| percent_of(payload * bytes_per_byte, rate));
