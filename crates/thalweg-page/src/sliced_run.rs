@@ -11,7 +11,7 @@ use thalweg_report::report::{AllSeries, report};
 use thalweg_report::results::{
     Contention, Document, FairShares, Header, MARGIN, Scenario, differing_defaults_within,
 };
-use thalweg_scenario::LoadedScenario;
+use thalweg_scenario::{LoadedScenario, is_random};
 use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{Series, Simulation, Status};
 
@@ -187,6 +187,7 @@ impl Run {
             duration: spec.duration,
             warmup: spec.warmup,
             seeds: vec![self.seed],
+            deterministic: !is_random(spec),
             margin: MARGIN,
             unlike_defaults: differing_defaults_within(&self.loaded),
             contention: Contention::from_spec(spec),

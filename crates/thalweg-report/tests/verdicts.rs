@@ -32,6 +32,7 @@ fn verdicts_of(schemes: Vec<(String, Vec<Run>)>) -> Vec<Verdict> {
         duration: thalweg_proto::units::Duration::from_secs(1),
         warmup: thalweg_proto::units::Duration::ZERO,
         seeds,
+        deterministic: false,
         margin: MARGIN,
         unlike_defaults: Vec::new(),
         contention: None,

@@ -91,15 +91,34 @@ impl ExplicitOptions {
         self.spans.insert(key.name, value.span);
     }
 
-    /// Applies `options` of the scheme `of`, written as `KEY=VALUE,KEY=VALUE ...` at `span`.
+    /// Applies options of the scheme `of`, each written as `KEY=VALUE` at its span.
     ///
     /// # Errors
     ///
-    /// The first option that is unknown, duplicate or invalid.
-    pub fn change(&mut self, of: &'static str, options: &str, span: Span) -> Result<(), TextError> {
+    /// Those that are unknown, duplicate or invalid; the other options are applied.
+    pub fn change(
+        &mut self,
+        of: &'static str,
+        options: &[(&str, Span)],
+    ) -> Result<(), Vec<(TextError, Span)>> {
         let keys = self.values.keys();
-        let options = read_options(of, keys, Environment::Simulated, Some(options))?;
+        let (mut given, mut errors) = (Self::new(keys), Vec::new());
+        for &(option, span) in options {
+            match read_options(of, keys, Environment::Simulated, Some(option)) {
+                Ok(one) => {
+                    for (key, value) in one.explicit_values() {
+                        if given.spans.insert(key.name, span).is_some() {
+                            errors.push((TextError::Twice(key.name), span));
+                        }
+                        given.values.set_value(key.name, *value);
+                    }
+                }
+                Err(error) => errors.push((error, span)),
+            }
+        }
+        let Self { values: options, spans, .. } = given;
         for (key, value) in options.explicit_values() {
+            let span = spans[key.name];
             // A key of a switchable table enables it, as the table in a file does.
             let table = key.name.split_once('.').and_then(|(table, _)| keys.find(table));
             let switched = table.filter(|table| options.explicit_value(table.name).is_none());
@@ -110,7 +129,7 @@ impl ExplicitOptions {
                 self.shared.remove(key.name);
             }
         }
-        Ok(())
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     /// Inherits from `other` the values that are not set here. A switchable table is inherited as a whole.

@@ -7,9 +7,26 @@ use thalweg_sim::simulation_spec::{Framing, GroupSpec, SizeSpec, TransportSpec, 
 /// Returns the bytes on the wire of a link with this framing per byte of a group's payload: of full packets, or of the
 /// packets of each write or transfer where they are sent separately.
 pub fn wire_bytes_per_byte(group: &GroupSpec, framing: Framing) -> f64 {
+    bytes_per_byte(group, framing, separate_sizes(group))
+}
+
+/// Returns the bytes on the wire per byte of payload if each write of a source with a rate leaves at once, as under no
+/// load; `None` for other workloads.
+pub(crate) fn wire_bytes_per_byte_unloaded(group: &GroupSpec, framing: Framing) -> Option<f64> {
+    match group.workload {
+        WorkloadSpec::ConstantRate { packet, .. } | WorkloadSpec::OnOff { packet, rate: Some(_), .. } => {
+            Some(bytes_per_byte(group, framing, Some(SizeSpec::Fixed(packet))))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the bytes on the wire per byte of payload: in full packets, or in the packets of separate writes of these
+/// sizes.
+fn bytes_per_byte(group: &GroupSpec, framing: Framing, separate_sizes: Option<SizeSpec>) -> f64 {
     let segment = u64::from(group.transport.properties().segment().max(1));
     let full = packet_wire_bytes(&group.transport, segment, framing) as f64 / segment as f64;
-    let Some(sizes) = separate_sizes(group) else { return full };
+    let Some(sizes) = separate_sizes else { return full };
     // Only the last packet of a write has more bytes per byte than full packets have. Its excess is less than a packet:
     // few draws suffice, also for heavy tails.
     let excess = |size: u64| match size % segment {

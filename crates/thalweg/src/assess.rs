@@ -136,12 +136,19 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> CommandResult {
         command: &console.program,
         stop: Arc::clone(&stop),
     };
+    let mut errors = Vec::new();
     for (number, scheme) in schemes.iter().enumerate() {
         if schemes[..number].contains(scheme) {
             return Err(Error::Usage(format!("the scheme `{scheme}` is given twice")));
         }
-        assessment(&simulated[number]).check().map_err(error_of)?;
+        match assessment(&simulated[number]).check() {
+            Err(AssessError::Scheme(found)) if schemes.len() > 1 => {
+                errors.push(Error::of_scheme_diagnostics(&found).within(scheme));
+            }
+            checked => drop(checked.map_err(error_of)?),
+        }
     }
+    Error::of_all(errors)?;
     let cluster = arguments.cluster.as_ref();
     let mut cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
     let mut documents = Vec::new();

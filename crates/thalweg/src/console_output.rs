@@ -88,6 +88,8 @@ pub enum Error {
     Lost(String),
     /// Failed write to standard output.
     Output(io::Error),
+    /// Several failures, at least one.
+    Several(Vec<Error>),
 }
 
 /// Failure because of one argument.
@@ -146,12 +148,13 @@ impl Console {
         let is_utf8 = locale.contains("UTF-8") || locale.contains("UTF8");
         let dumb = set("TERM").is_none_or(|name| name == "dumb");
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-        let columns =
-            size.filter(|columns| *columns > 0).map_or(COLUMNS, |columns| columns.clamp(40, COLUMNS));
+        let table_columns = size.filter(|columns| *columns > 0).map_or(COLUMNS, |columns| columns.max(40));
+        // Longer lines of text are hard to read.
+        let columns = table_columns.min(COLUMNS);
         let colour = terminal && !dumb && set("NO_COLOR").is_none();
         // Files and pipes keep the letters of names in any locale, which may be unset where no user is.
-        let style =
-            Style { unicode: terminal && is_utf8, ascii_names: terminal && !is_utf8, colour, columns };
+        let (unicode, ascii_names) = (terminal && is_utf8, terminal && !is_utf8);
+        let style = Style { unicode, ascii_names, colour, columns, table_columns };
         Self { registry, style, program: program.into(), quiet, has_times: false, buffer: None }
     }
 
@@ -287,6 +290,11 @@ impl Console {
             (Error::Output(error), _) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
             (_, Some(kept)) => self.keep(error.messages(&kept.vocabulary)),
             (Error::Scenario(_), None) => self.write_line(&error.to_string()),
+            (Error::Several(all), None) => {
+                for error in all {
+                    self.report(error);
+                }
+            }
             (_, None) => self.write_line(&format!("error: {error}")),
         }
         error.exit_code()
@@ -378,6 +386,15 @@ impl<W: io::Write> io::Write for EscapingWriter<W> {
 }
 
 impl Error {
+    /// Fails with these errors, if there are any.
+    pub fn of_all(mut errors: Vec<Self>) -> CommandResult {
+        match errors.len() {
+            0 => Ok(()),
+            1 => errors.pop().map_or(Ok(()), Err),
+            _ => Err(Self::Several(errors)),
+        }
+    }
+
     /// Creates the error of an option whose name is given without hyphens in front.
     pub fn argument(option: &'static str, why: impl Into<String>) -> Self {
         let why = why.into();
@@ -404,6 +421,7 @@ impl Error {
         match self {
             Self::Usage(text) => Self::Usage(format!("{subject}: {text}")),
             Self::UnknownName(text) => Self::UnknownName(format!("{subject}: {text}")),
+            Self::Several(all) => Self::Several(all.into_iter().map(|error| error.within(subject)).collect()),
             error => error,
         }
     }
@@ -431,6 +449,7 @@ impl Error {
                 let (argument, value) = (Some((*option).to_owned()), value.clone());
                 vec![Message { argument, value, is_unknown_name: *is_unknown_name, ..message }]
             }
+            Self::Several(all) => all.iter().flat_map(|error| error.messages(vocabulary)).collect(),
             Self::UnknownName(text) => vec![Message { is_unknown_name: true, ..of_text(text) }],
             _ => vec![of_text(&self.to_string())],
         }
@@ -442,6 +461,7 @@ impl Error {
             Self::Usage(_) | Self::UnknownName(_) | Self::Argument(_) | Self::Scenario(_) => 2,
             Self::Failed(_) | Self::Output(_) => 1,
             Self::Lost(_) => 3,
+            Self::Several(all) => all.iter().map(Self::exit_code).max().unwrap_or(1),
         }
     }
 }
@@ -471,6 +491,9 @@ impl fmt::Display for Error {
                 f.write_str(&rendered.join("\n"))
             }
             Self::Output(error) => write!(f, "cannot write results: {error}"),
+            Self::Several(all) => {
+                f.write_str(&all.iter().map(Self::to_string).collect::<Vec<_>>().join("\n"))
+            }
         }
     }
 }

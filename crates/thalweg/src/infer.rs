@@ -72,11 +72,11 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> CommandResult {
     let InferArguments { recording: file, out, host, seed, json, connection, .. } = arguments;
     let host = host.as_deref().map(host_of).transpose()?;
     let registry = &console.registry;
-    for scheme in arguments.scheme.iter().chain(&arguments.schemes) {
-        registry.read_scheme(scheme, Environment::Live).map_err(|error| {
-            Error::of_scheme(&SchemeError::Text(error)).within(&format!("scheme `{scheme}`"))
-        })?;
-    }
+    let refused = arguments.scheme.iter().chain(&arguments.schemes).filter_map(|scheme| {
+        let error = registry.read_scheme(scheme, Environment::Live).err()?;
+        Some(Error::of_scheme(&SchemeError::Text(error)).within(&format!("scheme `{scheme}`")))
+    });
+    Error::of_all(refused.collect())?;
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
     let trace = read_trace(file, &read_key_log(arguments.keys.as_deref())?)?;
     trace.notes.iter().for_each(|note| console.inform(&format!("note: {note}")));

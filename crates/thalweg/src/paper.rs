@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use thalweg_report::output::{Align, Folder, REPORT, Style, Table, format_count};
 use thalweg_report::parallel_batch::{self, Progress};
 use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
-use thalweg_scenario::{expand_scenario, nearest_name};
+use thalweg_scenario::{expand_scenario, is_random, nearest_name};
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_studies::paper::paper_report;
@@ -164,6 +164,7 @@ fn store_case(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(),
         duration: case.spec.duration,
         warmup: case.spec.warmup,
         seeds: case.seeds[..results.len()].to_vec(),
+        deterministic: !is_random(&case.spec),
         margin: MARGIN,
         unlike_defaults: Vec::new(),
         contention: None,

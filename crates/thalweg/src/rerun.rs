@@ -37,6 +37,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> CommandResult {
             duration,
             warmup,
             seeds: document.seeds.clone(),
+            deterministic: document.deterministic,
             margin: match &document.body {
                 Body::Comparison { margin, .. } => *margin,
                 Body::Run { .. } | Body::Replications { .. } => MARGIN,

@@ -26,8 +26,8 @@ use thalweg_report::results::{
     Contention, DifferingDefault, Document, Header, MARGIN, MIN_RUNS, Scenario, differing_defaults_within,
 };
 use thalweg_scenario::{
-    Diagnostic, LoadedScenario, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, describe_speedup,
-    group_named, is_random,
+    Diagnostic, LoadedScenario, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, Severity,
+    describe_speedup, group_named, is_random,
 };
 use thalweg_sim::external_agent::AGENT;
 use thalweg_sim::partition::{default_threads, estimate_speedup};
@@ -132,20 +132,25 @@ pub fn load_with_schemes(
         (true, true) => loaded.compared_flows(),
         (true, false) => agents,
     };
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut errors) = (BTreeSet::new(), Vec::new());
     let (mut schemes, mut former, mut in_use) = (Vec::new(), Vec::new(), Vec::new());
     for name in names {
         if !seen.insert(name.clone()) {
             return Err(Error::Usage(format!("the scheme `{name}` is given twice")));
         }
         let scheme_override = SchemeOverride { scheme: name, flows: &flows };
-        let loaded = source
-            .load_with_override(sets, Some(scheme_override), registry)
-            .map_err(|error| scheme_error(error, name, sets.len()))?;
+        let loaded = match source.load_with_override(sets, Some(scheme_override), registry) {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                errors.extend(scheme_errors(error, name, sets.len())?);
+                continue;
+            }
+        };
         schemes.push(Scheme::new(Some(name), &loaded));
         in_use.push((name.as_str(), loaded.schemes));
         former.push((name.clone(), loaded.replaced_options));
     }
+    Error::of_all(errors)?;
     let unlike_defaults = differing_defaults(&in_use);
     let in_use = in_use.into_iter().map(|(name, of)| (name.to_owned(), of)).collect();
     Ok((loaded, schemes, SchemeOptions { note: describe_options(&former), unlike_defaults, in_use }))
@@ -195,30 +200,35 @@ pub fn join_scheme_pieces(pieces: &[String]) -> Vec<String> {
     schemes
 }
 
-/// Attributes an error in a scheme to `--schemes`, instead of the internal overrides after the first `sets`.
-fn scheme_error(error: Error, name: &str, sets: usize) -> Error {
-    match error {
-        Error::Scenario(diagnostics) => {
-            let number =
-                |file: &str| file.strip_prefix("--set ").and_then(|number| number.parse::<usize>().ok());
-            let is_of_scheme =
-                |diagnostic: &&Diagnostic| number(diagnostic.file()).is_some_and(|number| number > sets);
-            match diagnostics.iter().find(is_of_scheme) {
-                Some(diagnostic) => {
-                    let of =
-                        if diagnostic.message.contains(name) { String::new() } else { format!("{name}: ") };
-                    let why = format!("{of}{}", diagnostic_explanation(diagnostic));
-                    if diagnostic.is_unknown_name {
-                        Error::unknown_argument("schemes", why)
-                    } else {
-                        Error::argument("schemes", why)
-                    }
-                }
-                None => Error::Scenario(diagnostics),
-            }
+/// Attributes the errors in a scheme to `--schemes`, instead of the internal overrides after the first `sets`.
+///
+/// # Errors
+///
+/// An error that is not the scheme's.
+fn scheme_errors(error: Error, name: &str, sets: usize) -> Result<Vec<Error>, Error> {
+    let Error::Scenario(diagnostics) = error else { return Err(error) };
+    let number = |file: &str| file.strip_prefix("--set ").and_then(|number| number.parse::<usize>().ok());
+    let is_of_scheme = |diagnostic: &&Diagnostic| {
+        diagnostic.severity == Severity::Error
+            && number(diagnostic.file()).is_some_and(|number| number > sets)
+    };
+    // Each flow with the scheme repeats its errors.
+    let mut found: Vec<(String, bool)> = Vec::new();
+    for diagnostic in diagnostics.iter().filter(is_of_scheme) {
+        let of = if diagnostic.message.contains(name) { String::new() } else { format!("{name}: ") };
+        let one = (format!("{of}{}", diagnostic_explanation(diagnostic)), diagnostic.is_unknown_name);
+        if !found.contains(&one) {
+            found.push(one);
         }
-        error => error,
     }
+    if found.is_empty() {
+        return Err(Error::Scenario(diagnostics));
+    }
+    let error = |(why, is_unknown_name)| match is_unknown_name {
+        true => Error::unknown_argument("schemes", why),
+        false => Error::argument("schemes", why),
+    };
+    Ok(found.into_iter().map(error).collect())
 }
 
 fn execute_runs(
@@ -436,6 +446,7 @@ pub fn results_header(
         duration: loaded.spec().duration,
         warmup: loaded.spec().warmup,
         seeds,
+        deterministic: !variants.iter().any(|spec| is_random(spec)),
         margin,
         unlike_defaults: Vec::new(),
         contention: Contention::from_variants(loaded.spec(), &variants),

@@ -1,6 +1,6 @@
 //! Criteria that schemes are compared by, and the schemes' values of each.
 
-use super::number_format::{Scale, format_count, format_seconds, join_listed};
+use super::number_format::{Scale, format_count, format_factor, format_seconds, join_listed};
 use super::warmup_data_remark::share_from_warmup;
 use crate::results::{Contention, Group, Metric, PathFlows, Run, SchemeResults, SubjectKind};
 use crate::statistics;
@@ -102,6 +102,11 @@ pub(super) fn compare_by_all_criteria<'a>(
             criterion.note.insert_str(0, &describe_other_leaders(schemes, criterion, margin));
             criterion.note.insert_str(0, &describe_pooled_means(schemes, criterion));
         }
+    }
+    if found.iter().all(|criterion| criterion.metric != Metric::Goodput)
+        && let Some(delay) = found.iter_mut().find(|criterion| criterion.metric == Metric::DelayMean)
+    {
+        delay.note.insert_str(0, &goodput_remark(schemes, margin));
     }
     // The cost of the carried traffic is reported once.
     if let Some(first) = found.first_mut() {
@@ -361,6 +366,24 @@ fn describe_path_shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String
 
 /// Maximum number of paths named in a note.
 const MAX_NAMED_PATHS: usize = 6;
+
+/// Returns a remark on the goodput of all flows where it differs by more than `margin` between schemes and is not a
+/// criterion: a delay may be short because little was carried.
+fn goodput_remark(schemes: &[SchemeResults], margin: f64) -> String {
+    let ranked = rank_candidates(schemes, true, |run| run.totals.get(Metric::Goodput));
+    let (Some(most), Some(least)) = (ranked.first(), ranked.last()) else { return String::new() };
+    let lead = statistics::paired_difference(&least.values, &most.values);
+    let is_sure = lead.is_some_and(|lead| lead.excludes_zero() != Some(false));
+    if !is_sure || most.mean - least.mean <= margin * least.mean {
+        return String::new();
+    }
+    let factor = match most.mean / least.mean {
+        times if times.is_finite() && times >= 2.0 => format!(" by a factor of {}", format_factor(times)),
+        _ => String::new(),
+    };
+    let each = ranked.iter().map(|of| format!("{} {}", of.scheme, Scale::for_rate(of.mean).value(of.mean)));
+    format!(" Goodput differs{factor}: {}.", each.collect::<Vec<_>>().join(", "))
+}
 
 /// Excludes the schemes for which more than `margin` of the bytes delivered by these flows had arrived during the
 /// warm-up and waited for loss repair, with that share. Such goodput can exceed the network's capacity.

@@ -2,10 +2,11 @@
 
 use super::comparison_criterion::aborted_schemes;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
+use super::identical_runs::{are_all_identical, identical_runs_sentences};
 use super::metric_columns::{self, Datum, Row, SIGNIFICANCE_MARK, has_transfers};
 use super::number_format::{Scale, Style, join_quoted};
 use super::table_elements::{format_direction, mean_row, mean_size_words, table_section};
-use super::text_table::{Align, Table, shorten_cell};
+use super::text_table::{Align, Table};
 use super::verdict::{Decisions, decide_verdicts};
 use crate::results::{
     Body, ComparedGroups, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric,
@@ -33,7 +34,8 @@ pub(super) fn format_comparison(
             &[],
             style,
         ));
-        return text + &format_sentences(schemes, margin, document.contention.as_ref(), "", style);
+        let frame = (margin, document.contention.as_ref(), document.deterministic);
+        return text + &format_sentences(schemes, frame, "", style);
     };
     let compared = (&parts.compared.body, parts.compared.contention.as_ref());
     let Body::Comparison { schemes, differences, .. } = compared.0 else { return text };
@@ -59,7 +61,12 @@ pub(super) fn format_comparison(
             style,
         ));
     }
-    text + &format_sentences(schemes, margin, compared.1, &harm_sentences(of), style)
+    text + &format_sentences(
+        schemes,
+        (margin, compared.1, document.deterministic),
+        &harm_sentences(of),
+        style,
+    )
 }
 
 /// Returns the line above the tables of compared groups.
@@ -154,18 +161,18 @@ fn format_tables(
         .collect();
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
         // On a line of its own: as a heading it would widen the table.
-        let against = shorten_cell(&style.clean(&first.against), NAME_COLUMNS, style);
+        let against = style.clean(&first.against);
         text.push_str(&style.folded(&format!("\nDifference from {against}{}\n", marks.legend(differences))));
         text.push_str(&paired);
     }
     text
 }
 
-/// Formats the sentences below the tables: the runs covered, the verdicts, and `further` ones.
+/// Formats the sentences below the tables: the runs covered, the verdicts, `further` ones, and whether replications can
+/// add to them.
 fn format_sentences(
     schemes: &[SchemeResults],
-    margin: f64,
-    contention: Option<&Contention>,
+    (margin, contention, is_deterministic): (f64, Option<&Contention>, bool),
     further: &str,
     style: Style,
 ) -> String {
@@ -183,14 +190,17 @@ fn format_sentences(
         ),
     };
     let verdicts = decide_verdicts(schemes, margin, contention);
-    let aborted = aborted_schemes(schemes);
-    if aborted.is_some() || !verdicts.is_empty() || !further.is_empty() {
+    let before: Vec<String> =
+        aborted_schemes(schemes).into_iter().chain(identical_runs_sentences(schemes)).collect();
+    if !before.is_empty() || !verdicts.is_empty() || !further.is_empty() {
         text.push('\n');
-        text.extend(aborted.map(|sentence| style.clean(&sentence) + "\n"));
+        text.extend(before.iter().map(|sentence| style.clean(sentence) + "\n"));
         text.extend(verdicts.iter().map(|verdict| style.clean(&verdict.sentence) + "\n"));
         text.extend(further.lines().map(|sentence| style.clean(sentence) + "\n"));
     }
-    if runs == Some(1) {
+    if runs == Some(1) && is_deterministic {
+        text.push_str("Nothing in the scenario is random: every replication gives the same results.\n");
+    } else if runs == Some(1) && !are_all_identical(schemes) {
         text.push_str(
             "These are single runs: --reps 5 shows whether the differences are more than chance.\n",
         );
@@ -213,7 +223,7 @@ fn schemes_table(place: Tables, schemes: &[SchemeResults], shares: &[String], st
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
     let trail: &[(&str, Align)] = if shares.is_empty() { &[] } else { &[("Share of all", Align::Right)] };
     metric_columns::metric_table(place, &[(head, Align::Left)], &rows, trail, style)
-        .first_column(NAME_COLUMNS)
+        .shortened(0, NAME_COLUMNS)
 }
 
 /// Builds the table of groups where there are several, limited to one screen.
@@ -241,7 +251,7 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers, scheme" } else { "Group, scheme" };
-    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).shortened(0, NAME_COLUMNS)
 }
 
 /// Builds the table of live-media frames by scheme and group.
@@ -258,7 +268,7 @@ fn media_table(schemes: &[SchemeResults], style: Style) -> Table {
     }
     rows.truncate(MAX_ROWS);
     metric_columns::metric_table(Tables::MEDIA_MEANS, &[("Media, scheme", Align::Left)], &rows, &[], style)
-        .first_column(NAME_COLUMNS)
+        .shortened(0, NAME_COLUMNS)
 }
 
 /// Builds the table of completion times by size where there are several classes, limited to one screen.
@@ -286,8 +296,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
     let links = summaries().next().map_or(&[][..], |(_, summary)| &summary.links);
     let max = (MAX_ROWS / schemes.len().max(1)).max(1);
     let table = |(position, link): (usize, &LinkMetrics)| {
-        let ends = format_direction(&link.name, &link.from, &link.to, style);
-        let ends = shorten_cell(&style.clean(&ends), LINK_COLUMNS, style);
+        let ends = style.clean(&format_direction(&link.name, &link.from, &link.to, style));
         let mut rows: Vec<Row<'_>> = Vec::new();
         for (of, summary) in summaries() {
             if let Some(link) = summary.links.get(position) {
@@ -295,7 +304,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
             }
         }
         metric_columns::metric_table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
-            .first_column(NAME_COLUMNS)
+            .shortened(0, NAME_COLUMNS)
     };
     links.iter().take(max).enumerate().map(table).collect()
 }
@@ -315,7 +324,7 @@ fn differences_table(place: Tables, differences: &[Difference], marks: &Marks<'_
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
-    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).shortened(0, NAME_COLUMNS)
 }
 
 /// Marks of significant differences.
@@ -371,9 +380,7 @@ const HARM_METRICS: [(Metric, &str); 3] = [
 ];
 /// Maximum number of other groups named in a heading.
 const MAX_NAMES: usize = 6;
-/// Maximum width of scheme names within 100 columns.
+/// Width to which names of schemes, and of a link in their heading, may be shortened.
 const NAME_COLUMNS: usize = 40;
-/// Maximum width of a link's endpoints in a heading.
-const LINK_COLUMNS: usize = 30;
 /// Maximum number of rows in tables by group or link and scheme.
 const MAX_ROWS: usize = 24;

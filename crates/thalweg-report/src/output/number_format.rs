@@ -11,8 +11,10 @@ pub struct Style {
     pub ascii_names: bool,
     /// Supports bold headings.
     pub colour: bool,
-    /// Maximum line width, in characters.
+    /// Maximum line width of texts, in characters.
     pub columns: usize,
+    /// Maximum line width of tables, in characters.
+    pub table_columns: usize,
 }
 
 /// Default maximum line width, in characters.
@@ -23,7 +25,8 @@ const RESET_STYLE: &str = "\x1b[0m";
 
 impl Style {
     /// Style of files and pipes: signs are ASCII, which scripts can match, and names keep their letters, as UTF-8.
-    pub const PLAIN: Self = Self { unicode: false, ascii_names: false, colour: false, columns: COLUMNS };
+    pub const PLAIN: Self =
+        Self { unicode: false, ascii_names: false, colour: false, columns: COLUMNS, table_columns: COLUMNS };
     /// Style of pages and pictures.
     pub const UNICODE: Self = Self { unicode: true, ..Self::PLAIN };
 

@@ -5,7 +5,7 @@ use super::metric_columns::{self, Datum, Row, has_transfers};
 use super::number_format::{Scale, Style, format_seconds, plain_seconds};
 use super::remarks_below_tables::all_remarks;
 use super::table_elements::{format_direction, mean_row, mean_size_words, size_words, table_section};
-use super::text_table::{Align, Table, distinct_width, shorten_cell};
+use super::text_table::{Align, Table};
 use crate::results::{
     Body, Document, Flow, GoalOutcome, Group, GroupMetrics, Link, Metric, Run, SubjectKind, Summary, Tables,
 };
@@ -147,7 +147,7 @@ fn flows_table(run: &Run, style: Style) -> Table {
     }
     let lead = [("Flow", Align::Left)];
     metric_columns::metric_table(Tables::FLOWS, &lead, &rows, &[("Limited by", Align::Left)], style)
-        .first_column(NAME_COLUMNS)
+        .shortened(0, NAME_COLUMNS)
 }
 
 /// Returns the flows with the lowest, median and highest goodput of many.
@@ -171,15 +171,14 @@ fn flow_row(flow: &Flow, name: String, style: Style) -> Row<'_> {
 
 fn groups_table(groups: &[Group], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    let shown = || groups.iter().take(MAX_ROWS);
-    let schemes: Vec<String> = shown().map(|group| style.clean(&group.scheme)).collect();
-    let widest = distinct_width(&schemes, SCHEME_COLUMNS, style);
-    for (group, scheme) in shown().zip(&schemes) {
-        let lead = vec![group.name.clone(), shorten_cell(scheme, widest, style), group.flows.to_string()];
+    for group in groups.iter().take(MAX_ROWS) {
+        let lead = vec![group.name.clone(), group.scheme.clone(), group.flows.to_string()];
         rows.push(Row { lead, ..Row::new(String::new(), |metric| group.get(metric).map(Datum::One)) });
     }
     let lead = [("Group", Align::Left), ("Scheme", Align::Left), ("Flows", Align::Right)];
-    let mut table = metric_columns::metric_table(Tables::GROUPS, &lead, &rows, &[], style).first_column(16);
+    let mut table = metric_columns::metric_table(Tables::GROUPS, &lead, &rows, &[], style)
+        .shortened(0, GROUP_COLUMNS)
+        .shortened(1, SCHEME_COLUMNS);
     add_omitted_row(&mut table, groups.len(), "groups");
     table
 }
@@ -194,7 +193,7 @@ fn completions_table(groups: &[Group], style: Style) -> Table {
     }
     let lead = [("Transfers", Align::Left)];
     let mut table =
-        metric_columns::metric_table(Tables::TRANSFERS, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
+        metric_columns::metric_table(Tables::TRANSFERS, &lead, &rows, &[], style).shortened(0, NAME_COLUMNS);
     add_omitted_row(&mut table, some.len(), "groups");
     table
 }
@@ -230,7 +229,7 @@ fn of_flows(place: Tables, head: &str, some: &[&Flow], style: Style) -> Table {
         rows.push(Row::new(flow.name.clone(), |metric| flow.get(metric).map(Datum::One)));
     }
     let mut table = metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style)
-        .first_column(NAME_COLUMNS);
+        .shortened(0, NAME_COLUMNS);
     add_omitted_row(&mut table, some.len(), "flows");
     table
 }
@@ -244,7 +243,7 @@ fn links_table(links: &[Link], style: Style) -> Table {
     }
     let lead = [("Bottleneck", Align::Left)];
     let mut table =
-        metric_columns::metric_table(Tables::LINKS, &lead, &rows, &[], style).first_column(NAME_COLUMNS + 8);
+        metric_columns::metric_table(Tables::LINKS, &lead, &rows, &[], style).shortened(0, NAME_COLUMNS + 8);
     add_omitted_row(&mut table, bottlenecks.len(), "bottlenecks");
     table
 }
@@ -278,7 +277,7 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     }
     let lead = [("Bottleneck", Align::Left)];
     let mut links = metric_columns::metric_table(Tables::LINK_MEANS, &lead, &rows, &[], style)
-        .first_column(NAME_COLUMNS + 8);
+        .shortened(0, NAME_COLUMNS + 8);
     add_omitted_row(&mut links, summary.links.len(), "bottlenecks");
     let first = runs.iter().find(|run| run.complete).map_or("", |run| &run.fingerprint);
     let runs = match (summary.runs, summary.different) {
@@ -309,7 +308,7 @@ fn mean_groups_table(place: Tables, head: &str, summary: &Summary, style: Style)
     if some.len() > 1 {
         rows.push(mean_row("all".to_owned(), &summary.totals, SubjectKind::Network));
     }
-    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).shortened(0, NAME_COLUMNS)
 }
 
 /// Builds the table of two-level flow-control segments and of data waiting to be read, for groups that have either.
@@ -330,7 +329,7 @@ fn mean_table(summary: &Summary, place: Tables, head: &str, of: &[Metric], style
             .map(|group| mean_row(group.name.clone(), &group.metrics, SubjectKind::Group)),
     );
     let lead = [(head, Align::Left)];
-    let mut table = metric_columns::metric_table(place, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
+    let mut table = metric_columns::metric_table(place, &lead, &rows, &[], style).shortened(0, NAME_COLUMNS);
     add_omitted_row(&mut table, some.len(), "groups");
     table
 }
@@ -341,9 +340,11 @@ const MAX_FLOWS: usize = 20;
 const MAX_GROUPS: usize = 6;
 /// Maximum number of rows for groups and bottlenecks, chosen for a result that fits on a screen.
 const MAX_ROWS: usize = 16;
-/// Maximum width of a flow or group name within 100 columns.
+/// Width to which flow and group names may be shortened.
 const NAME_COLUMNS: usize = 22;
-/// Maximum width of a scheme name beside group names, where it distinguishes them.
+/// Width to which group names may be shortened beside those of schemes.
+const GROUP_COLUMNS: usize = 16;
+/// Width to which scheme names may be shortened beside those of groups.
 const SCHEME_COLUMNS: usize = 10;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::format_summary;
 use crate::output::Style;
 use crate::results::test_fixtures::{run_result, test_header};
-use crate::results::{Document, Run};
+use crate::results::{Document, Header, Run};
 use thalweg_proto::media_frame_counters::{EncoderCounters, PlayoutCounters};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::{MediaResult, Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
@@ -220,9 +220,18 @@ fn a_lead_within_chance_is_called_so() {
     let text = format_summary(&Document::from_comparison(test_header(&[1, 2]), schemes), Style::PLAIN);
     assert!(text.contains("No clear winner in goodput: a leads b by 500.0 kbit/s"), "{text}");
     assert!(text.contains("includes zero"), "{text}");
-    let single = vec![("a".to_owned(), runs(&[70])), ("b".to_owned(), runs(&[75]))];
-    let text = format_summary(&Document::from_comparison(test_header(&[1]), single), Style::PLAIN);
-    assert!(text.contains("single runs"), "{text}");
+    let single = |deterministic| {
+        let schemes = vec![("a".to_owned(), runs(&[70])), ("b".to_owned(), runs(&[75]))];
+        let header = Header { deterministic, ..test_header(&[1]) };
+        format_summary(&Document::from_comparison(header, schemes), Style::PLAIN)
+    };
+    assert!(single(false).contains("single runs: --reps 5"), "{}", single(false));
+    let text = single(true);
+    assert!(
+        text.ends_with("\nNothing in the scenario is random: every replication gives the same results.\n"),
+        "{text}"
+    );
+    assert!(!text.contains("--reps"), "{text}");
 }
 
 #[test]
@@ -269,18 +278,29 @@ fn partial_runs_are_marked_partial() {
 
 /// Two configurations of one scheme have names that begin and end alike.
 #[test]
-fn shortened_scheme_names_stay_distinct() {
+fn scheme_names_are_shortened_only_where_the_line_is_full() {
     let mut result = run_result(1, 75);
-    result.groups[0].scheme = "cubic:prr=true".to_owned();
-    result.groups[1].scheme = "cubic:rack=true".to_owned();
-    let shown = |result: &thalweg_sim::RunResult| {
-        format_summary(&Document::from_runs(test_header(&[1]), vec![Run::from_result(result)]), Style::PLAIN)
+    let row = |result: &thalweg_sim::RunResult, group: &str, table_columns: usize| {
+        let style = Style { table_columns, ..Style::PLAIN };
+        let text =
+            format_summary(&Document::from_runs(test_header(&[1]), vec![Run::from_result(result)]), style);
+        let table = text.split("\n\n").find(|table| table.starts_with("Group")).unwrap();
+        assert!(table.lines().all(|line| line.chars().count() <= table_columns), "{text}");
+        table.lines().find(|line| line.starts_with(group)).unwrap().to_owned()
     };
-    let text = shown(&result);
-    assert!(text.contains(" cubic:prr=true ") && text.contains(" cubic:rack=true "), "{text}");
-    fits(&text);
-    result.groups[0].scheme = "vegas".to_owned();
-    assert!(shown(&result).contains(" cubic:~rue "), "{}", shown(&result));
+    result.groups[0].scheme = "pauser:x=false".to_owned();
+    assert!(row(&result, "shy", 100).contains(" pauser:x=false "), "{}", row(&result, "shy", 100));
+    result.groups[0].scheme = "pauser:pause-time=7ms,loud=false".to_owned();
+    let shortened = row(&result, "shy", 100);
+    assert!(shortened.contains(" pauser:pau~alse "), "{shortened}");
+    assert_eq!(shortened.chars().count(), 100, "{shortened}");
+    assert!(row(&result, "shy", 120).contains(" pauser:pause-time=7ms,loud=false "));
+    // These differ only in the middle.
+    result.groups[0].scheme = "cubic:idle-restart=false,prr=true".to_owned();
+    result.groups[1].scheme = "cubic:idle-restart=true,prr=true".to_owned();
+    let both = |columns| [row(&result, "shy", columns), row(&result, "bold", columns)];
+    let schemes = both(80).map(|row| row.split_whitespace().nth(1).unwrap().to_owned());
+    assert_ne!(schemes[0], schemes[1]);
 }
 
 /// Live packet timing varies: another run has another fingerprint.

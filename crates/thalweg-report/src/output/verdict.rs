@@ -1,6 +1,7 @@
 //! Verdicts on schemes: the winner, its lead and its statistical significance.
 
 use super::comparison_criterion::{Exclusion, ExclusionCause, SchemeComparison, compare_by_all_criteria};
+use super::identical_runs::are_all_identical;
 use super::number_format::{Scale, format_factor, join_listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
@@ -41,12 +42,15 @@ pub enum Certainty {
 
 /// Returns the verdict on each criterion that can be decided. A difference below `margin`, a share of the worse value,
 /// is ignored. With `contention`, where flows compete over different sets of full links, their total goodput decides
-/// nothing.
+/// nothing. Where all runs are identical there is nothing to decide.
 pub fn decide_verdicts(
     schemes: &[SchemeResults],
     margin: f64,
     contention: Option<&Contention>,
 ) -> Vec<Verdict> {
+    if are_all_identical(schemes) {
+        return Vec::new();
+    }
     let criteria = compare_by_all_criteria(schemes, margin, contention);
     let tests = Tests::from_criteria(&criteria);
     let decide = |(number, criterion): (usize, &SchemeComparison<'_>)| {
@@ -237,11 +241,12 @@ impl Decision<'_> {
                 let equal = leads.iter().take_while(|lead| lead.certainty == Certainty::Equal).count();
                 let names: Vec<&str> =
                     candidates[..=equal].iter().map(|candidate| candidate.scheme).collect();
-                format!(
-                    "{} are equal within {} in {subject}{single}: {mean}{of}.",
-                    join_listed(&names),
-                    format_percent(self.margin)
-                )
+                let is_exact = |lead: &SchemeLead| (lead.improvement.min, lead.improvement.max) == (0.0, 0.0);
+                let within = match leads[..equal].iter().all(is_exact) {
+                    true => String::new(),
+                    false => format!(" within {}", format_percent(self.margin)),
+                };
+                format!("{} are equal{within} in {subject}{single}: {mean}{of}.", join_listed(&names))
             }
             Certainty::SingleRun if is_rare => {
                 format!("{first} {won}: {mean}{of}; {by} {than} {second}{single}.")

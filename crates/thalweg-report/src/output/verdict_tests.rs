@@ -1,4 +1,5 @@
 use super::{Certainty, Verdict, decide_verdicts};
+use crate::output::identical_runs::identical_runs_sentences;
 use crate::output::{Style, format_summary};
 use crate::results::test_fixtures::{run_result, test_header};
 use crate::results::{Body, Document, MARGIN, Metric, Run};
@@ -267,15 +268,17 @@ fn fairness_is_among_those_that_wanted_more() {
     assert!((index(false).unwrap() - 9025.0 / 17_475.0).abs() < 1e-12);
     // One flow is left: fairness needs two.
     assert_eq!(index(true), None);
-    let mut limited = with_goodput(&[70, 75, 72]);
-    limited
-        .iter_mut()
-        .for_each(|result| result.flows[2].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis));
-    let found = verdicts_of(&[("a", limited.clone()), ("b", limited)], MARGIN);
-    assert!(
-        about(&found, "fairness").sentence.contains("1 (the 2 flows that always had more to send)"),
-        "{found:?}"
-    );
+    let limited = |mbits: [u64; 3]| {
+        let mut limited = with_goodput(&mbits);
+        limited
+            .iter_mut()
+            .for_each(|result| result.flows[2].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis));
+        limited
+    };
+    let found = verdicts_of(&[("a", limited([70, 75, 72])), ("b", limited([70, 75, 73]))], MARGIN);
+    // Exactly equal values need no margin.
+    let expected = "a and b are equal in fairness: 1 (the 2 flows that always had more to send).";
+    assert_eq!(about(&found, "fairness").sentence, expected);
 }
 
 /// A scheme that starves the flows of the long path has the lower mean delay over all packets, and no lower delay on
@@ -451,4 +454,57 @@ fn tables_mark_no_difference_that_the_verdict_leaves_open() {
     let sure = compared([[40, 80], [40, 82], [40, 84]]);
     assert!(sure.contains("a had the shortest mean delay") && sure.contains("ms *"), "{sure}");
     assert!(!sure.contains("and as the verdict below"), "{sure}");
+}
+
+/// Options without effect decide nothing; the schemes are named, also beside others.
+#[test]
+fn schemes_with_identical_runs_are_named() {
+    let results = |schemes: &[(&str, &[u64])]| {
+        let runs = |mbits: &[u64]| with_goodput(mbits).iter().map(Run::from_result).collect();
+        let schemes = schemes.iter().map(|(name, mbits)| ((*name).to_owned(), runs(mbits))).collect();
+        let document = Document::from_comparison(test_header(&[1, 2]), schemes);
+        let text = format_summary(&document, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+        let Body::Comparison { schemes, .. } = document.body else { panic!() };
+        (schemes, text)
+    };
+    let (two, text) = results(&[("a:x=1", &[70, 71]), ("a:x=2", &[70, 71])]);
+    assert!(decide_verdicts(&two, MARGIN, None).is_empty());
+    let sentence = "a:x=1 and a:x=2 gave identical runs: what differs between them had no effect.";
+    assert_eq!(identical_runs_sentences(&two), [sentence]);
+    assert!(text.contains(sentence) && !text.contains("equal"), "{text}");
+    let (three, text) = results(&[("a:x=1", &[70, 71]), ("b", &[60, 61]), ("a:x=2", &[70, 71])]);
+    assert_eq!(identical_runs_sentences(&three), [sentence]);
+    assert!(text.contains(sentence) && text.contains("b is last with 80.50 Mbit/s."), "{text}");
+    assert!(text.contains("a:x=1 and a:x=2 are equal in goodput: 90.50 Mbit/s."), "{text}");
+    // Runs of one seed differ.
+    let (other, _) = results(&[("a:x=1", &[70, 71]), ("a:x=2", &[70, 72])]);
+    assert_eq!(identical_runs_sentences(&other), [""; 0]);
+    assert!(!decide_verdicts(&other, MARGIN, None).is_empty());
+}
+
+/// A scheme may have short delays because it carries little.
+#[test]
+fn a_verdict_on_delay_states_different_goodput() {
+    let run = |mbits: u64, millis: u64| {
+        let mut result = run_result(1, mbits);
+        for flow in &mut result.flows {
+            flow.limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis);
+        }
+        result.groups.iter_mut().for_each(|group| group.delay.mean = Duration::from_millis(millis));
+        vec![result]
+    };
+    let sentence = |a: u64, b: u64| {
+        let found = verdicts_of(&[("a", run(a, 30)), ("b", run(b, 20))], MARGIN);
+        assert_eq!(found.len(), 1, "{found:?}");
+        about(&found, "mean delay").sentence.clone()
+    };
+    let with_remark = sentence(90, 0);
+    assert!(
+        with_remark.starts_with("b had the shortest mean delay in this one run: 20.00 ms"),
+        "{with_remark}"
+    );
+    let expected = " less than a. Goodput differs by a factor of 5.5: a 110.0 Mbit/s, b 20.00 Mbit/s.";
+    assert!(with_remark.ends_with(expected), "{with_remark}");
+    assert!(sentence(80, 90).ends_with(" Goodput differs: b 110.0 Mbit/s, a 100.0 Mbit/s."));
+    assert!(!sentence(90, 91).contains("oodput"));
 }

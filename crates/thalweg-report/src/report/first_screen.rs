@@ -5,11 +5,12 @@ use super::html_text_and_pages::{TEXT_STYLE, escape};
 use super::interval_bars::interval_bar;
 use super::result_reasons::{self, MAX_GROUPS, capitalise};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, aborted_schemes, all_remarks, cell_text,
-    decide_verdicts, differing_defaults_warning, format_rate, format_seconds, heads_of, join_listed,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, aborted_schemes, all_remarks, are_all_identical,
+    cell_text, decide_verdicts, differing_defaults_warning, format_rate, format_seconds, heads_of,
+    identical_runs_sentences, join_listed,
 };
 use crate::results::{
-    Body, Contention, Document, Flow, Metric, Metrics, Run, SchemeResults, SubjectKind, Summary, Tables,
+    Body, Document, Flow, Metric, Metrics, Run, SchemeResults, SubjectKind, Summary, Tables,
 };
 use crate::statistics::Estimate;
 use std::fmt::Write as _;
@@ -36,14 +37,14 @@ pub(super) fn answer_section(document: &Document) -> String {
                         escape(&join_listed(&names))
                     );
                     if let Body::Comparison { schemes, .. } = &compared_part.body {
-                        write_comparison(&mut html, schemes, *margin, compared_part.contention.as_ref());
+                        write_comparison(&mut html, &compared_part, schemes, *margin);
                     }
                 }
-                None => write_comparison(&mut html, schemes, *margin, document.contention.as_ref()),
+                None => write_comparison(&mut html, document, schemes, *margin),
             }
         }
-        Body::Run { runs } => write_run(&mut html, runs, None),
-        Body::Replications { runs, summary } => write_run(&mut html, runs, summary.as_ref()),
+        Body::Run { runs } => write_run(&mut html, document, runs, None),
+        Body::Replications { runs, summary } => write_run(&mut html, document, runs, summary.as_ref()),
     }
     for sentence in all_remarks(document, Style::PLAIN) {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(&sentence));
@@ -52,23 +53,26 @@ pub(super) fn answer_section(document: &Document) -> String {
     html
 }
 
-fn write_comparison(
-    html: &mut String,
-    schemes: &[SchemeResults],
-    margin: f64,
-    contention: Option<&Contention>,
-) {
-    let verdicts = decide_verdicts(schemes, margin, contention);
+fn write_comparison(html: &mut String, document: &Document, schemes: &[SchemeResults], margin: f64) {
+    let verdicts = decide_verdicts(schemes, margin, document.contention.as_ref());
     if let Some(sentence) = aborted_schemes(schemes) {
         let _ = writeln!(html, "<p class=\"warning\">{}</p>", escape(&sentence));
     }
-    write_cards(html, &verdicts.iter().map(verdict_card).collect::<Vec<_>>(), false);
+    for sentence in identical_runs_sentences(schemes) {
+        let _ = writeln!(html, "<p>{}</p>", escape(&sentence));
+    }
+    let cards: Vec<Card> = verdicts.iter().map(|of| verdict_card(of, document.deterministic)).collect();
+    write_cards(html, &cards, false);
     write_scores(html, schemes);
     let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());
     let runs = summaries().map(|summary| summary.runs).min();
     let same = summaries().all(|summary| summary.different == 1);
     let note = match runs {
         None => "No run is complete: there is nothing to compare.".to_owned(),
+        Some(1) if document.deterministic => {
+            "Nothing in the scenario is random: every replication gives the same results.".to_owned()
+        }
+        Some(1) if are_all_identical(schemes) => "These are single runs.".to_owned(),
         Some(1) => {
             "These are single runs: <code>--reps 5</code> shows whether the differences are more than chance."
                 .to_owned()
@@ -144,7 +148,7 @@ fn write_differences(html: &mut String, schemes: &[SchemeResults]) {
     html.push_str("</tbody></table></div>\n");
 }
 
-fn verdict_card(verdict: &Verdict) -> Card {
+fn verdict_card(verdict: &Verdict, is_deterministic: bool) -> Card {
     let sure = match verdict.certainty {
         Certainty::Significant => ("yes", "Sure: more than chance"),
         Certainty::Open => (
@@ -155,6 +159,7 @@ fn verdict_card(verdict: &Verdict) -> Card {
                 "No clear winner among these"
             },
         ),
+        Certainty::SingleRun if is_deterministic => ("yes", "Sure: nothing is random"),
         Certainty::SingleRun => ("unknown", "One run each: chance unknown"),
         Certainty::Equal => ("yes", "Less than matters"),
         Certainty::Unsettled => ("unknown", "Not settled: set a later warm-up"),
@@ -225,7 +230,7 @@ fn write_scores(html: &mut String, schemes: &[SchemeResults]) {
 }
 
 /// Writes one run, or several runs with different seeds.
-fn write_run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
+fn write_run(html: &mut String, document: &Document, runs: &[Run], summary: Option<&Summary>) {
     let Some(first) = runs.first() else { return };
     let estimate = |metric: &str, single: Option<f64>| {
         let mean = summary.and_then(|summary| summary.totals.get(metric).copied());
@@ -266,7 +271,7 @@ fn write_run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
         ),
         sure: None,
     });
-    all.push(certainty_card(runs, goodput));
+    all.push(certainty_card(runs, goodput, document.deterministic));
     write_cards(html, &all, true);
     result_reasons::of_runs(html, runs);
 }
@@ -356,10 +361,16 @@ fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
     Card { subject: "Shares".to_owned(), main, text, sure: None }
 }
 
-fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
+fn certainty_card(runs: &[Run], goodput: Option<Estimate>, is_deterministic: bool) -> Card {
     let subject = "How sure".to_owned();
     let relative = goodput.and_then(|of| Some(of.ci95? / of.mean)).filter(|of| of.is_finite());
     match (runs.len(), relative) {
+        _ if is_deterministic => Card {
+            subject,
+            main: "exact".to_owned(),
+            text: "every replication gives this run".to_owned(),
+            sure: Some(("yes", "Nothing is random")),
+        },
         (1, _) | (_, None) => Card {
             subject,
             main: "one run".to_owned(),
@@ -388,6 +399,7 @@ const COLOURS: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Header;
     use crate::results::test_fixtures::{run_result, test_header};
 
     fn runs(mbits: [u64; 3]) -> Vec<Run> {
@@ -421,6 +433,26 @@ mod tests {
             "{three}"
         );
         assert!(open.contains("At link left → right,") && open.contains(">98.7 %</td>"), "{open}");
+    }
+
+    #[test]
+    fn deterministic_and_identical_runs_are_called_so() {
+        let compared = |b: [u64; 3]| {
+            let schemes = [("a", [70; 3]), ("b", b)];
+            let schemes = schemes.map(|(name, mbits)| (name.to_owned(), runs(mbits)[..1].to_vec()));
+            let header = Header { deterministic: true, ..test_header(&[1]) };
+            answer_section(&Document::from_comparison(header, schemes.to_vec()))
+        };
+        let different = compared([80; 3]);
+        assert!(
+            different.contains("Sure: nothing is random") && !different.contains("--reps"),
+            "{different}"
+        );
+        let identical = compared([70; 3]);
+        assert!(
+            identical.contains("<p>a and b gave identical runs") && !identical.contains("equal"),
+            "{identical}"
+        );
     }
 
     #[test]
@@ -459,6 +491,9 @@ mod tests {
         ] {
             assert!(one.contains(expected), "no `{expected}` in {one}");
         }
+        let header = Header { deterministic: true, ..test_header(&[1]) };
+        let exact = answer_section(&Document::from_runs(header, runs([75, 75, 75])[..1].to_vec()));
+        assert!(exact.contains("Nothing is random") && !exact.contains("--reps"), "{exact}");
         let several = answer_section(&Document::from_runs(test_header(&[1, 2, 3]), runs([75, 76, 77])));
         assert!(several.contains("over 3 runs") && several.contains("± 2.6 %"), "{several}");
     }

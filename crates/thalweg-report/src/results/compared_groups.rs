@@ -85,6 +85,7 @@ impl Document {
                 duration: thalweg_proto::units::Duration::ZERO,
                 warmup: thalweg_proto::units::Duration::ZERO,
                 seeds: self.seeds.clone(),
+                deterministic: self.deterministic,
                 margin,
                 unlike_defaults: Vec::new(),
                 contention,

@@ -77,6 +77,9 @@ pub struct Document {
     pub seeds: Vec<u64>,
     /// False after an interruption: runs are missing, or the last ones are partial.
     pub complete: bool,
+    /// True if nothing in the scenario is random: every replication gives the same run. Missing if false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deterministic: bool,
     /// Options that differ between the compared schemes, or those of the groups of one scenario, because of their
     /// defaults; missing if none differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -177,6 +180,8 @@ pub struct Header {
     pub warmup: Duration,
     /// Requested seeds.
     pub seeds: Vec<u64>,
+    /// True if nothing in the scenario is random, under any scheme.
+    pub deterministic: bool,
     /// Relative margin: smaller differences between schemes do not count. Default [`MARGIN`].
     pub margin: f64,
     /// Options that differ between the compared schemes, or those of the groups, because of their defaults.
@@ -237,6 +242,7 @@ impl Document {
             warmup_s,
             seeds: seeds.into_iter().collect(),
             complete,
+            deterministic: false,
             unlike_defaults: Vec::new(),
             contention: None,
             compared: None,
@@ -258,6 +264,7 @@ impl Document {
             warmup_s: header.warmup.as_secs_f64(),
             seeds: header.seeds,
             complete,
+            deterministic: header.deterministic,
             unlike_defaults: header.unlike_defaults,
             contention: header.contention,
             compared: None,

@@ -145,6 +145,7 @@ pub(crate) fn test_header(seeds: &[u64]) -> Header {
         duration: Duration::from_secs(30),
         warmup: Duration::from_secs(5),
         seeds: seeds.to_vec(),
+        deterministic: false,
         margin: super::MARGIN,
         unlike_defaults: Vec::new(),
         contention: None,

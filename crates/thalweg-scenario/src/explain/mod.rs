@@ -9,8 +9,8 @@ use super::lint::{
 };
 use super::path_properties::{GroupPath, Paths, direction_of_hop, packet_sizes};
 use super::speedup_estimate::describe_speedup;
-use super::wire_load::wire_bytes_per_byte;
-use super::{LoadedScenario, is_random};
+use super::wire_load::{wire_bytes_per_byte, wire_bytes_per_byte_unloaded};
+use super::{LoadedScenario, SchemeInUse, is_random};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
@@ -41,8 +41,9 @@ pub fn explain(loaded: &LoadedScenario) -> String {
     };
     let _ = writeln!(out, "Runs {}{warmup}; seed {}{chance}.", spec.duration, spec.seed);
     let _ = writeln!(out, "\nFlows");
-    for (group, path) in spec.groups.iter().zip(&paths.groups) {
-        describe_flow(spec, group, path.as_ref(), &mut out);
+    for (number, (group, path)) in spec.groups.iter().zip(&paths.groups).enumerate() {
+        let scheme = loaded.schemes.get(&number).map(AsRef::as_ref);
+        describe_flow(spec, group, scheme, path.as_ref(), &mut out);
     }
     describe_gates(spec, &mut out);
     let _ = writeln!(out, "\nLinks");
@@ -91,7 +92,13 @@ fn describe_gates(spec: &Spec, out: &mut String) {
     }
 }
 
-fn describe_flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut String) {
+fn describe_flow(
+    spec: &Spec,
+    group: &GroupSpec,
+    scheme: Option<&SchemeInUse>,
+    path: Option<&GroupPath>,
+    out: &mut String,
+) {
     let name = |node: thalweg_sim::simulation_spec::NodeId| spec.nodes[node.0 as usize].name.as_str();
     let priority = match group.priority {
         LOWEST_PRIORITY => String::new(),
@@ -102,7 +109,7 @@ fn describe_flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: 
         out,
         "  {}: {count}, {}, {}{priority}",
         group.name,
-        group.transport.description(),
+        describe_transport(group),
         describe_workload(&group.workload)
     );
     let Some(path) = path else { return };
@@ -111,8 +118,13 @@ fn describe_flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: 
         let (flows, rate, framing) = path.busiest_direction(spec, group);
         let line = if path.is_single { "the slowest link" } else { "the most loaded link" };
         let payload = offered.as_f64() * flows;
-        let [share, wire_share] = [1.0, wire_bytes_per_byte(group, framing)]
-            .map(|bytes_per_byte| percent_of(payload * bytes_per_byte, rate));
+        // Nagle's algorithm and a full link join writes.
+        let has_no_nagle = scheme.is_some_and(|of| of.values.optional("nagle") == Some(false));
+        let separate = wire_bytes_per_byte_unloaded(group, framing).filter(|_| has_no_nagle);
+        let separate = separate.filter(|bytes_per_byte| payload * bytes_per_byte <= rate.as_f64());
+        let on_wire = separate.unwrap_or_else(|| wire_bytes_per_byte(group, framing));
+        let [share, wire_share] =
+            [1.0, on_wire].map(|bytes_per_byte| percent_of(payload * bytes_per_byte, rate));
         let with_headers =
             if wire_share == share { String::new() } else { format!(", {wire_share} % with headers") };
         let _ = writeln!(
@@ -202,6 +214,32 @@ fn describe_misbehaviour(how: Misbehaviour) -> &'static str {
     }
 }
 
+/// Describes the transport. The segment of a window scheme is a maximum that smaller writes do not reach.
+fn describe_transport(group: &GroupSpec) -> String {
+    let (description, segment) = (group.transport.description(), group.transport.properties().segment());
+    match write_size(&group.workload) {
+        Some(size) if size.get() < u64::from(segment) => description
+            .replace(&format!(", segments of {segment} B"), &format!(", segments of up to {segment} B")),
+        _ => description,
+    }
+}
+
+/// Returns the largest size of the writes of an application, if all have a fixed size.
+fn write_size(workload: &WorkloadSpec) -> Option<Bytes> {
+    match workload {
+        WorkloadSpec::Transfer(size)
+        | WorkloadSpec::Rounds { size, .. }
+        | WorkloadSpec::Poisson { size: SizeSpec::Fixed(size), .. } => Some(*size),
+        WorkloadSpec::Telnet { packet, .. }
+        | WorkloadSpec::ConstantRate { packet, .. }
+        | WorkloadSpec::OnOff { packet, rate: Some(_), .. } => Some(*packet),
+        WorkloadSpec::RequestResponse { request, response: SizeSpec::Fixed(response), .. } => {
+            Some(*request.max(response))
+        }
+        _ => None,
+    }
+}
+
 fn describe_workload(workload: &WorkloadSpec) -> String {
     match workload {
         WorkloadSpec::Bulk => "always more to send".to_owned(),
@@ -212,8 +250,9 @@ fn describe_workload(workload: &WorkloadSpec) -> String {
             let rounds = rounds.map_or_else(String::new, |rounds| format!("{rounds} "));
             format!("{rounds}rounds of {size} from each flow, {think} apart")
         }
-        WorkloadSpec::OnOff { on, off, rate, random, shape, .. } => {
-            let rate = rate.map_or_else(|| "all it can".to_owned(), |rate| rate.to_string());
+        WorkloadSpec::OnOff { on, off, rate, packet, random, shape } => {
+            let rate =
+                rate.map_or_else(|| "all it can".to_owned(), |rate| format!("{rate} in writes of {packet}"));
             let mean = match shape {
                 Some(shape) => format!(" on average (Pareto of shape {shape})"),
                 None if *random => " on average".to_owned(),
@@ -591,6 +630,41 @@ mod tests {
         assert!(small.contains(expected), "{small}");
         let large = explanation("60000 B");
         assert!(large.contains("64 % of the slowest link, 65 % with headers\n"), "{large}");
+    }
+
+    /// Writes below a segment leave in packets of their own: 64 bytes of payload are 116 on the wire.
+    #[test]
+    fn small_writes_are_not_called_full_segments() {
+        let explanation = |workload: &str, nagle: bool| {
+            let text = format!(
+                "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+                 [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic:nagle={nagle}\"\n\
+                 workload = {{ {workload} }}\n"
+            );
+            let explanation = load_text("writes.toml", &text, Path::new(""), &[]).unwrap().explain();
+            explanation.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let on_off = "kind = \"on-off\", on = \"1 s\", off = \"1 s\", rate = \"1 Mbit/s\", packet = \"64 B\"";
+        let expected = "segments of up to 1448 B, 1 Mbit/s in writes of 64 B for 1 s, silent for 1 s offers 500 kbit/s on \
+                        average, 5.00 % of the slowest link, 9.06 % with headers";
+        assert!(explanation(on_off, false).contains(expected), "{}", explanation(on_off, false));
+        // Writes that wait for acknowledgements are joined.
+        assert!(explanation(on_off, true).contains(", 5.18 % with headers"), "{}", explanation(on_off, true));
+        let overload = "kind = \"cbr\", rate = \"9 Mbit/s\", packet = \"64 B\"";
+        assert!(
+            explanation(overload, false).contains(", 93 % with headers"),
+            "{}",
+            explanation(overload, false)
+        );
+        for large in
+            ["kind = \"transfer\", size = \"1 MB\"", "kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"2 kB\""]
+        {
+            assert!(
+                explanation(large, false).contains(", segments of 1448 B,"),
+                "{}",
+                explanation(large, false)
+            );
+        }
     }
 
     /// Links without data have no packet size: capacities keep their unit. Of equal directions that with data is described.

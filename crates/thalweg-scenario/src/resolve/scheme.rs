@@ -156,24 +156,44 @@ impl Resolver<'_> {
     /// Returns the scheme with options, which take precedence over all other values.
     fn with_options(&mut self, name: &str, options: &str, span: Span) -> Option<SchemeTable> {
         let (mut table, _) = self.scheme_by_name(name, span)?;
-        let Err(error) = table.explicit_options.change(table.description.name, options, span) else {
+        let options = self.options_with_spans(options, span);
+        let Err(errors) = table.explicit_options.change(table.description.name, &options) else {
             return Some(table);
         };
-        let what = error.to_string();
-        match &error {
-            TextError::Option { of, given_text: given, known } => {
-                let what = format!("{of} has no option `{given}`");
-                let draft = self.report.error("scenario.unknown-key", span, what);
-                draft.names(given, known.iter().copied());
-            }
-            TextError::Twice(_) => {
-                self.report.error("scenario.duplicate", span, what);
-            }
-            _ => {
-                self.report.error("scenario.range", span, what);
+        for (error, span) in errors {
+            let what = error.to_string();
+            match &error {
+                TextError::Option { of, given_text: given, known } => {
+                    let what = format!("{of} has no option `{given}`");
+                    let draft = self.report.error("scenario.unknown-key", span, what);
+                    draft.names(given, known.iter().copied());
+                }
+                TextError::Twice(_) => {
+                    self.report.error("scenario.duplicate", span, what);
+                }
+                _ => {
+                    self.report.error("scenario.range", span, what);
+                }
             }
         }
         None
+    }
+
+    /// Splits the options of a scheme, whose name and options are at `span`, with the span of each option; that of the whole
+    /// where the source has the text in another form.
+    fn options_with_spans<'a>(&self, options: &'a str, span: Span) -> Vec<(&'a str, Span)> {
+        let whole = span.start as usize..span.end as usize;
+        let text = self.report.source(span.source).text().get(whole).unwrap_or_default();
+        let first = text.find(options).map(|at| span.start as usize + at);
+        let mut before = 0;
+        let with_span = |option: &'a str| {
+            let lead = option.len() - option.trim_start().len();
+            let start = first.map(|first| first + before + lead);
+            before += option.len() + 1;
+            let of_option = |start| Span::new(span.source, start..start + option.trim().len());
+            (option, start.map_or(span, of_option))
+        };
+        options.split(',').map(with_span).collect()
     }
 
     fn no_scheme(&mut self, name: &str, span: Span) {

@@ -177,7 +177,7 @@ fn the_page_is_true() {
     let path = root().join("docs/papers/liang91-values.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (text, shown) = page.split_once(MARK).unwrap();
-    let style = Style { columns: usize::MAX, ..Style::PLAIN };
+    let style = Style { table_columns: usize::MAX, ..Style::PLAIN };
     let now = format!("```\n{}```\n", format_tables(&RESULTS, style));
     if is_blessing() {
         std::fs::write(&path, format!("{text}{MARK}{now}")).unwrap();

@@ -87,6 +87,7 @@ pub(super) fn run_document(result: &RunResult, scenario: Scenario) -> Document {
         duration: result.end_time.since(thalweg_proto::units::Time::ZERO),
         warmup: result.warmup,
         seeds: vec![result.seed],
+        deterministic: false,
         margin: MARGIN,
         unlike_defaults: Vec::new(),
         contention: None,

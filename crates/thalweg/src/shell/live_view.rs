@@ -68,7 +68,12 @@ impl LiveView {
                 let view = View::from_threads(self.watches.iter().map(|watch| watch.view()));
                 let max = MAX_LINES.min(usize::from(rows) / 3);
                 let columns = usize::from(columns.max(40));
-                let lines = view_lines(&self.previous_view, &view, max, Style { columns, ..self.style });
+                let lines = view_lines(
+                    &self.previous_view,
+                    &view,
+                    max,
+                    Style { columns, table_columns: columns, ..self.style },
+                );
                 if view.at > self.previous_view.at {
                     self.previous_view = view;
                 }

@@ -66,7 +66,11 @@ impl From<KeyringError> for EarlyFailure {
 impl From<Error> for EarlyFailure {
     fn from(error: Error) -> Self {
         let result = match &error {
-            Error::Usage(_) | Error::UnknownName(_) | Error::Argument(_) | Error::Scenario(_) => "usage",
+            Error::Usage(_)
+            | Error::UnknownName(_)
+            | Error::Argument(_)
+            | Error::Scenario(_)
+            | Error::Several(_) => "usage",
             Error::Lost(_) => "interrupted",
             Error::Failed(_) | Error::Output(_) => "failed",
         };

@@ -464,3 +464,24 @@ fn a_comparison_names_the_ecn_that_one_scheme_always_has() {
     assert_eq!(set, "defaults.scheme.ecn=true");
     assert_eq!(compare(&["--set", set]), Value::Null);
 }
+
+/// Nothing is random in a single flow with constant delays, and options without effect have no winner.
+#[test]
+fn comparisons_without_chance_suggest_no_replications() {
+    let place = temporary_path("no-chance", ALONE);
+    let flat = |schemes: &str| {
+        let printed = thalweg(&place, &["compare", "own.toml", "--schemes", schemes]);
+        stdout_text(&printed).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let deterministic = "Nothing in the scenario is random: every replication gives the same results.";
+    let text = flat("cubic,vegas");
+    assert!(text.contains(deterministic) && !text.contains("--reps"), "{text}");
+    let text = flat("cubic:ecn=false,cubic:ecn=true");
+    let identical =
+        "cubic:ecn=false and cubic:ecn=true gave identical runs: what differs between them had no effect.";
+    assert!(text.ends_with(&format!("{identical} {deterministic}")), "{text}");
+    assert!(!text.contains(" equal "), "{text}");
+    fs::write(place.join("own.toml"), format!("{ALONE}count = 2\noverhead = \"1 ms\"\n")).unwrap();
+    let text = flat("cubic,vegas");
+    assert!(!text.contains(deterministic) && text.contains("--reps 5 shows whether"), "{text}");
+}

@@ -109,6 +109,9 @@ fn output_is_wrapped_to_the_terminal_width() {
             assert!(widest <= usize::from(columns), "{call:?} takes {widest} of {columns}:\n{text}");
         }
     }
+    // Texts are as wide as in a file.
+    let text = at_terminal(160, &["list", "queues"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     for call in calls {
         let text = prints(&std::env::temp_dir(), call);
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{call:?}:\n{text}");
@@ -377,43 +380,6 @@ fn unrelated_folders_are_not_modified() {
     let error = fails(&place, &["run", "dumbbell", "--out", "thesis"], 2);
     assert!(error.contains("chapter.txt"), "{error}");
     assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "nothing was left behind");
-}
-
-#[test]
-fn wrong_calls_are_rejected_with_suggestions() {
-    let place = temporary_path("wrong");
-    for (arguments, expected) in [
-        (&["run", "dumbel"][..], "did you mean `dumbbell`?"),
-        (&["run", "dumbbell", "--jsn"], "--json"),
-        (&["compare", "dumbbell", "--schemes", "newreno,cubik"], "cubic"),
-        (&["compare", "dumbbell", "--schemes", "vegas,vegas"], "given twice"),
-        (
-            &["compare", "dumbbell", "--schemes", "vegas,cubic:beta=2"],
-            "cubic:beta=2: beta cannot be `2`: it must be above 0",
-        ),
-        (&["compare", "dumbbell", "--schemes", "cubic:beta=0.5,betta=1"], "did you mean `beta`?"),
-        (&["impair", "--listen", "[::1]:0", "--to", "[::1]:1", "--queue", "fifo"], "did you mean `fcfs`?"),
-        (&["run", "dumbbell", "--pcap", "--pcap-at", "botleneck"], "did you mean `bottleneck`?"),
-        (&["run", "--pcap", "a.pcap", "dumbbell"], "`--pcap=a.pcap`"),
-        (&["compare", "dumbbell", "--svg", "a.svg", "--schemes", "cubic"], "`--svg=a.svg`"),
-        (&["run", "dumbbell", "--set", "duration=2"], "has no unit"),
-        (&["run", "dumbbell", "--seed", "18446744073709551615", "--reps", "2"], "too large"),
-        (&["rerun", "."], "not a results folder"),
-        (&["list", "scheme"], "schemes"),
-        (&["run", "recovery", "--trace", "sequence", "--trace-flow", "dta"], "did you mean `data`?"),
-        (&["run", "recovery", "--trace", "sequence", "--trace-packets", "0"], "from 1"),
-        (&["paper", "lee98"], "did you mean `lee97`?"),
-        (&["explore", "sscp"], "did you mean `sscop`?"),
-        (&["explore", "sscop", "--window", "0"], "from 1 to 64"),
-        (&["explore", "sscop", "--losses", "256"], "from 0 to 255"),
-        (&["explore", "adaptive-ack", "--slow-reader"], "no flow control"),
-        (&["explore", "sstp", "--endless", "--slow-reader"], "cannot be used with '--slow-reader"),
-        (&["explore", "sscop", "--endless"], "--endless: it is for sstp"),
-        (&["explore", "sstp", "--endless", "--delays", "1"], "cannot be used with '--delays"),
-    ] {
-        let error = fails(&place, arguments, 2);
-        assert!(error.contains(expected), "{arguments:?} says\n{error}");
-    }
 }
 
 /// Every parameter of a model has a range, and errors name values outside it; probabilities near 1 are computed at

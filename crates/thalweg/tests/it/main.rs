@@ -9,6 +9,7 @@ mod example_crates;
 mod hunt;
 mod names_beyond_ascii;
 mod paper;
+mod rejected_calls;
 mod relay_matches_simulated_link;
 mod report;
 mod sweep;
