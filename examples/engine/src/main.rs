@@ -75,12 +75,7 @@ bind!(Config { segment: "segment", timeout: "timeout" });
 
 static STOP_AND_WAIT: SchemeDescription = SchemeDescription::for_family::<Config>(
     "Stop-and-wait: one packet at a time.",
-    Keys {
-        own_keys: KEYS,
-        shared: &[SIZES],
-        defaults: &[("segment", "1000 B"), ("header", "36 B")],
-        presets: &[],
-    },
+    Keys { shared: &[SIZES], defaults: &[("segment", "1000 B"), ("header", "36 B")], ..Keys::own(KEYS) },
     SchemeTraits::RELIABLE,
 );
 
