@@ -1,12 +1,11 @@
 """The page of plots of `judge.py shown`, as SVG."""
 
-import namespace_testbed as testbed
+from svg_text import GREY, STYLE, svg_text
 
 from . import behaviour_experiments as experiments
 
 WIDTH, LEFT, TOP, HIGH, GAP, RIGHT = 860, 56, 84, 130, 58, 16
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#111111", "#56b4e9")
-words = testbed.svg_text
 
 
 def scheme_colour(number):
@@ -17,12 +16,12 @@ def draw_axes(left, top, width, title, most, seconds, unit):
     """A frame with a few marks, and what places a point."""
     x = lambda at: left + at / seconds * width
     y = lambda value: top + HIGH * (1 - min(value, most) / most)
-    parts = [words(left, top - 8, title, 12, "#111111"),
-             f'<path d="M{left} {top}V{top + HIGH}H{left + width}" fill="none" stroke="{testbed.GREY}"/>',
-             words(left - 6, top + 4, f"{most:g}", 11, anchor="end"), words(left - 6, top + 18, unit, 10, anchor="end")]
+    parts = [svg_text(left, top - 8, title, 12, "#111111"),
+             f'<path d="M{left} {top}V{top + HIGH}H{left + width}" fill="none" stroke="{GREY}"/>',
+             svg_text(left - 6, top + 4, f"{most:g}", 11, anchor="end"), svg_text(left - 6, top + 18, unit, 10, anchor="end")]
     for quarter in range(5):
         at = seconds * quarter / 4
-        parts.append(words(x(at), top + HIGH + 15, f"{at:g} s", 11, anchor="middle"))
+        parts.append(svg_text(x(at), top + HIGH + 15, f"{at:g} s", 11, anchor="middle"))
     return parts, x, y
 
 
@@ -33,7 +32,7 @@ def draw_line(points, x, y, stroke):
 
 def draw_bars(left, top, width, title, groups, schemes, most):
     """Bars in groups, one for each scheme, and a line at 1."""
-    parts = [words(left, top - 8, title, 12, "#111111")]
+    parts = [svg_text(left, top - 8, title, 12, "#111111")]
     wide = width / len(groups)
     each = wide * 0.8 / len(schemes)
     y = lambda value: top + HIGH * (1 - min(value, most) / most)
@@ -42,9 +41,9 @@ def draw_bars(left, top, width, title, groups, schemes, most):
             at = left + place * wide + wide * 0.1 + number * each
             parts.append(f'<rect x="{at:.1f}" y="{y(value):.1f}" width="{each * 0.85:.1f}" height="{top + HIGH - y(value):.1f}" '
                          f'fill="{scheme_colour(number)}"/>')
-            parts.append(words(at + each * 0.42, y(value) - 3, f"{value:.2f}", 10, anchor="middle"))
-        parts.append(words(left + (place + 0.5) * wide, top + HIGH + 15, name, 11, anchor="middle"))
-    parts.append(f'<path d="M{left} {y(1):.1f}H{left + width}" stroke="{testbed.GREY}" stroke-dasharray="3 3"/>')
+            parts.append(svg_text(at + each * 0.42, y(value) - 3, f"{value:.2f}", 10, anchor="middle"))
+        parts.append(svg_text(left + (place + 0.5) * wide, top + HIGH + 15, name, 11, anchor="middle"))
+    parts.append(f'<path d="M{left} {y(1):.1f}H{left + width}" stroke="{GREY}" stroke-dasharray="3 3"/>')
     return parts
 
 
@@ -75,9 +74,9 @@ def svg_page(drawn, schemes):
         parts += more
         parts += [draw_line(of(spec), x, y, scheme_colour(number)) for number, spec in enumerate(schemes)]
         top += HIGH + GAP
-    legend = [words(LEFT + 200 * number, 44, spec, 12, scheme_colour(number)) for number, spec in enumerate(schemes)]
+    legend = [svg_text(LEFT + 200 * number, 44, spec, 12, scheme_colour(number)) for number, spec in enumerate(schemes)]
     return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top}" style="{testbed.STYLE}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top}" style="{STYLE}">',
         f'<rect width="{WIDTH}" height="{top}" fill="#ffffff"/>',
-        words(LEFT, 22, "Schemes on 100 Mbit/s and 100 ms, a queue of one BDP, simulated between measured hosts", 15, "#111111"),
+        svg_text(LEFT, 22, "Schemes on 100 Mbit/s and 100 ms, a queue of one BDP, simulated between measured hosts", 15, "#111111"),
         *legend, *parts, "</svg>"]) + "\n"

@@ -3,7 +3,7 @@
 import statistics
 from pathlib import Path
 
-import namespace_testbed as testbed
+from svg_text import GREY, STYLE, svg_text
 
 from . import path_goals, scenario_runs
 
@@ -50,24 +50,23 @@ def draw_trade_off(rows):
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     x = lambda tolerated: LEFT + tolerated / TOLERATED[-1] * width
     y = lambda percent: TOP + height * (1 - min(percent, 100) / 100)
-    grey, words = testbed.GREY, testbed.svg_text
-    parts = [f'<path d="M{LEFT} {TOP}V{TOP + height}H{LEFT + width}" fill="none" stroke="{grey}"/>',
-             f'<path d="M{x(AGGRESSIVE):.1f} {TOP}V{TOP + height}" stroke="{grey}" stroke-dasharray="3 3"/>',
-             words(x(AGGRESSIVE), TOP - 6, "aggressive", 11, anchor="middle"),
-             words(LEFT + width / 2, HEIGHT - 10, "loss tolerated without proof, % of the packets", 12, anchor="middle")]
+    parts = [f'<path d="M{LEFT} {TOP}V{TOP + height}H{LEFT + width}" fill="none" stroke="{GREY}"/>',
+             f'<path d="M{x(AGGRESSIVE):.1f} {TOP}V{TOP + height}" stroke="{GREY}" stroke-dasharray="3 3"/>',
+             svg_text(x(AGGRESSIVE), TOP - 6, "aggressive", 11, anchor="middle"),
+             svg_text(LEFT + width / 2, HEIGHT - 10, "loss tolerated without proof, % of the packets", 12, anchor="middle")]
     for percent in (0, 25, 50, 75, 100):
-        parts.append(words(LEFT - 6, y(percent) + 4, f"{percent} %", 11, anchor="end"))
+        parts.append(svg_text(LEFT - 6, y(percent) + 4, f"{percent} %", 11, anchor="end"))
     for tolerated in TOLERATED:
-        parts.append(words(x(tolerated), TOP + height + 16, f"{tolerated}", 11, anchor="middle"))
+        parts.append(svg_text(x(tolerated), TOP + height + 16, f"{tolerated}", 11, anchor="middle"))
     for number, (name, colour, title) in enumerate(LINES):
         points = " ".join(f"{'ML'[place > 0]}{x(row['tolerated']):.1f} {y(row[name]):.1f}" for place, row in enumerate(rows))
         parts.append(f'<path d="{points}" fill="none" stroke="{colour}" stroke-width="1.8"/>')
         parts += [f'<circle cx="{x(row["tolerated"]):.1f}" cy="{y(row[name]):.1f}" r="3" fill="{colour}"/>' for row in rows]
-        parts.append(words(LEFT, 36 + 16 * number, title, 12, colour))
+        parts.append(svg_text(LEFT, 36 + 16 * number, title, 12, colour))
     return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" style="{testbed.STYLE}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" style="{STYLE}">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-        words(LEFT, 18, f"thalweg; with others on {RATE} Mbit/s, {RTT} ms, a queue of {QUEUE:g} BDP", 14, "#111111"),
+        svg_text(LEFT, 18, f"thalweg; with others on {RATE} Mbit/s, {RTT} ms, a queue of {QUEUE:g} BDP", 14, "#111111"),
         *parts, "</svg>"]) + "\n"
 
 

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / "benches"))
 
 from keyboard_interrupt import SIGINT_EXIT_CODE, run_script  # noqa: E402, F401
+from svg_text import GREY, STYLE, svg_text  # noqa: E402
 
 SCENARIO = ROOT / "scenarios" / "difficult-path.toml"
 THALWEG = str(ROOT / "target/release/thalweg")
@@ -492,12 +493,6 @@ def schemes_listed(text):
 # Pictures.
 
 WIDTH, LEFT, RIGHT, TOP, HEIGHT, GAP = 860, 64, 16, 54, 170, 62
-GREY = "#7d8590"
-STYLE = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
-
-
-def svg_text(x, y, text, size=12, colour=GREY, anchor="start"):
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}">{text}</text>'
 
 
 def draw_panel(top, title, path, lines, seconds):

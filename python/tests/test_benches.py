@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
+PROGRAMS = sorted(
+    str(path.relative_to(BENCHES)) for path in BENCHES.glob("**/*.py") if path.read_text(encoding="utf-8").startswith("#!")
+)
 PATHS = "live/difficult_paths.py"
 
 
 def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(BENCHES / program), *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_starts(program: str) -> None:
+    done = run(program, "--help")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
