@@ -48,10 +48,12 @@ const COMPETING_TESTS: u32 = 4;
 const STOPPING_TESTS: u32 = 2;
 /// Share of the common reduction's effect below which the delay did not fall.
 const UNCHANGED_DELAY_SHARE: f64 = 0.1;
+/// Share of the common reduction's effect from which the remaining delay is that of others' queue, not of a longer path.
+const OTHERS_QUEUE_SHARE: f64 = 0.5;
 /// Round trips since the delay of the last drain was seen, up to which it is still the same.
 const SAME_DELAY_ROUNDS: f64 = 2.0;
-/// Maximum difference of the remaining delay of consecutive drains, as a share of it, and number of such differences at
-/// which the delay is the path's.
+/// Maximum difference of the shortest delays of consecutive drains, as a share of their excess over the base delay, and
+/// number of such differences at which the delay is the path's.
 const MAX_DELAY_DIFFERENCE: f64 = 0.02;
 const SAME_DRAINS: u32 = 2;
 /// Multiple of the largest window since the queue was short up to which a flow that begins to compete grows by slow
@@ -80,8 +82,8 @@ pub(super) struct Drain {
     queue: f64,
     shortest: f64,
     falls: f64,
-    /// Remaining delay of the last drain, and consecutive drains with the same delay.
-    remaining: f64,
+    /// Shortest delay of the last drain, and consecutive drains with the same.
+    remaining: Option<f64>,
     same: u32,
     /// Consecutive drains in which the delay did not fall; the next one follows soon.
     repeats: u32,
@@ -154,22 +156,27 @@ impl Drain {
             && now.since(self.start_time) >= longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt)
     }
 
-    /// Evaluates a finished drain. Returns the share of a common reduction's effect, and whether the path is longer.
-    fn evaluate(&mut self, target: f64) -> (f64, bool) {
+    /// Evaluates a finished drain with this target, shortest delay and its excess over the base delay. The delays of two
+    /// drains are compared without a deduction for jitter, which falls for some time after the path has changed. Returns the
+    /// share of a common reduction's effect, and whether the path is longer.
+    fn evaluate(&mut self, target: f64, shortest: f64, excess: f64) -> (f64, bool) {
         let is_queue = self.shortest > target;
+        let fell = if is_queue { ((self.queue - self.shortest) / self.falls).clamp(0.0, 1.0) } else { 1.0 };
         let is_lossless = !core::mem::take(&mut self.has_lost);
-        let is_same = is_lossless
-            && is_queue
-            && (self.shortest - self.remaining).abs() < MAX_DELAY_DIFFERENCE * self.shortest;
+        let is_near = |last: f64| (shortest - last).abs() < MAX_DELAY_DIFFERENCE * excess;
+        let is_same =
+            is_lossless && is_queue && fell < OTHERS_QUEUE_SHARE && self.remaining.is_some_and(is_near);
         self.same = if is_same { self.same + 1 } else { 0 };
-        self.remaining = self.shortest;
+        self.remaining = Some(shortest);
         let is_longer_path = self.same >= SAME_DRAINS;
         if is_longer_path {
             self.same = 0;
         }
-        let fell = if is_queue { ((self.queue - self.shortest) / self.falls).clamp(0.0, 1.0) } else { 1.0 };
+        // If the path became longer again during these drains, the new delay is compared as soon as the first one was.
+        let repeats = if self.is_repeat { self.repeats } else { 0 };
+        let is_open = (repeats < SAME_DRAINS || is_same) && !is_longer_path;
         let is_unchanged = is_lossless && fell < UNCHANGED_DELAY_SHARE;
-        self.repeats = if is_unchanged && self.repeats < SAME_DRAINS { self.repeats + 1 } else { 0 };
+        self.repeats = if is_unchanged && is_open { repeats + 1 } else { 0 };
         (fell, is_longer_path)
     }
 }
@@ -248,9 +255,12 @@ impl Thalweg {
     }
 
     fn end_drain(&mut self, now: Time, target: f64) {
-        let (fell, is_longer_path) = self.drain.evaluate(target);
+        let shortest = self.delay.shortest();
+        let (fell, is_longer_path) = self.drain.evaluate(target, shortest, shortest - self.delay.base());
         if is_longer_path {
-            self.delay.lengthen_base(self.drain.shortest);
+            self.delay.accept_longer_path();
+            // The window was reduced because of a queue that did not exist.
+            self.window = self.window.max(self.drain.peak);
         }
         self.evidence.evaluate_drains();
         let is_lower = self.delay.base() < self.drain.base - LOWER_REDUCTION * target;
@@ -307,5 +317,46 @@ impl Thalweg {
         self.set_competing(false);
         self.cubic = None;
         self.pace.slow_down();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Evaluates a drain that ends with this excess and began with a queue longer by `fall`. Returns whether the next one
+    /// follows soon, and whether the path is longer.
+    fn evaluated(drain: &mut Drain, excess: f64, fall: f64) -> (bool, bool) {
+        (drain.queue, drain.shortest, drain.falls) = (excess + fall, excess, excess);
+        drain.is_repeat = drain.repeats > 0;
+        let (_, is_longer_path) = drain.evaluate(4e-3, excess, excess);
+        (drain.repeats > 0, is_longer_path)
+    }
+
+    /// "Drains": after one in which the delay did not fall, further ones follow soon: two, or more while the delay is that of
+    /// the last drain. (When the path became longer between the first two, the third was the last, and the flow lost a tenth
+    /// of its window per round trip for five further seconds.)
+    #[test]
+    fn drains_follow_soon_until_the_same_delay_is_confirmed() {
+        let outcomes = |delays: &[f64]| {
+            let mut drain = Drain::default();
+            delays.iter().map(|delay| evaluated(&mut drain, *delay, 0.0)).collect::<Vec<(bool, bool)>>()
+        };
+        let (soon, last, longer) = ((true, false), (false, false), (false, true));
+        assert_eq!(outcomes(&[0.043, 0.043, 0.043]), [soon, soon, longer]);
+        assert_eq!(outcomes(&[0.013, 0.043, 0.043, 0.043]), [soon, soon, soon, longer]);
+        assert_eq!(outcomes(&[0.013, 0.02, 0.03, 0.04]), [soon, soon, last, soon]);
+    }
+
+    /// "Drains": a delay that falls by half of what a common reduction would cause is others' queue, although three drains may
+    /// end with the same, as CUBIC's window is periodic. (Beside CUBIC with a queue of 4 BDP a flow took it for the path's and
+    /// had 38 % of the rate instead of 49.)
+    #[test]
+    fn the_same_remaining_queue_is_no_longer_path() {
+        for (falls_by, expected) in [(0.4, true), (0.6, false)] {
+            let mut drain = Drain::default();
+            let longer = (0..6).any(|_| evaluated(&mut drain, 0.2, 0.2 * falls_by).1);
+            assert_eq!(longer, expected, "{falls_by}");
+        }
     }
 }

@@ -180,9 +180,14 @@ impl Delay {
         self.base.get()
     }
 
-    /// Lengthens the base delay by this queueing delay: the path is longer.
-    pub fn lengthen_base(&mut self, by: f64) {
-        self.base.halves = [f64::INFINITY, self.base.get() + by];
+    /// Returns the shortest delay since the last drain began.
+    pub fn shortest(&self) -> f64 {
+        self.shortest
+    }
+
+    /// Takes the shortest delay since the last drain began for that of the empty path.
+    pub fn accept_longer_path(&mut self) {
+        self.base.halves = [f64::INFINITY, self.shortest];
     }
 
     /// Records an acknowledgement; returns true if a dozen consecutive packets had a queueing delay of more than `than`
