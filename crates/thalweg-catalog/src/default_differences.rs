@@ -108,18 +108,23 @@ fn option_differences(schemes: &[ComparedScheme<'_>]) -> Vec<DefaultDifference> 
             continue;
         }
         seen.push(key);
+        let in_use: Vec<Option<ValueInUse>> = schemes.iter().map(|of| ValueInUse::find(of, key)).collect();
+        let explicit = |number: usize| schemes[number].values.explicit_value(key.name);
         // A value for all schemes that one of them refuses leaves the others with a difference that they did not choose.
-        let is_refused = schemes.iter().any(|of| {
-            let own = of.description.keys.find(key.name).filter(|own| own.has_same_meaning(key));
-            let explicit = of.values.explicit_value(key.name).filter(|_| own.is_some());
-            explicit.is_some_and(|explicit| ValueInUse::new(of, key).value != Some(explicit))
+        let is_refused = in_use.iter().enumerate().any(|(number, used)| {
+            used.as_ref().is_some_and(|used| explicit(number).is_some_and(|set| used.value != Some(set)))
         });
-        let in_use: Vec<Option<ValueInUse>> = schemes
-            .iter()
-            .map(|of| ValueInUse::of_default(of, key, pauses, are_presets_chosen, is_refused))
-            .collect();
+        let is_set = |number: usize| {
+            !is_refused && explicit(number).is_some()
+                || are_presets_chosen && schemes[number].values.preset_value(key.name).is_some()
+        };
+        let is_comparable = |number: usize| {
+            let reason = Reason::find(schemes[number].description, key.name);
+            let is_inherent = reason.is_some_and(|reason| reason.bond.is_inherent(pauses));
+            in_use[number].as_ref().is_some_and(|used| used.is_accepted) && !is_inherent
+        };
         let mut at_default: Vec<usize> =
-            (0..schemes.len()).filter(|&number| in_use[number].is_some()).collect();
+            (0..schemes.len()).filter(|&number| !is_set(number) && is_comparable(number)).collect();
         let value = |number: &usize| in_use[*number].as_ref()?.value;
         let is_same = |of: &[usize]| of.iter().all(|number| value(number) == of.first().and_then(value));
         if is_same(&at_default) {
@@ -137,7 +142,9 @@ fn option_differences(schemes: &[ComparedScheme<'_>]) -> Vec<DefaultDifference> 
         };
         let mut level =
             candidates.iter().copied().find(|level| at_default.iter().all(|&number| accepts(number, *level)));
-        if level.is_none() && in_use.iter().flatten().any(|of| of.is_bound) {
+        if level.is_none()
+            && at_default.iter().any(|&number| in_use[number].as_ref().is_some_and(|used| used.is_bound))
+        {
             // No value suits schemes that are bound to different ones: those remain that differ and have a value in common.
             let takers = |level: Value| -> Vec<usize> {
                 at_default.iter().copied().filter(|&number| accepts(number, level)).collect()
@@ -166,9 +173,15 @@ struct ValueInUse {
 }
 
 impl ValueInUse {
-    fn new(of: &ComparedScheme<'_>, key: &Key) -> Self {
+    /// Returns the value of a scheme that has an option of this meaning where it runs.
+    fn find(of: &ComparedScheme<'_>, key: &Key) -> Option<Self> {
+        let is_there = |own: &&Key| match of.values.environment() {
+            Environment::Simulated => own.is_simulated(),
+            Environment::Live => own.is_live(),
+        };
+        of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key))?;
         let accepts = |value| accepts_value(of.description, of.values, key, value);
-        match of.values.get(key.name) {
+        Some(match of.values.get(key.name) {
             Some(Value::Switch(on)) => {
                 let [as_is, reversed] = [on, !on].map(|on| accepts(Value::Switch(on)));
                 Self {
@@ -178,33 +191,7 @@ impl ValueInUse {
                 }
             }
             value => Self { value, is_accepted: value.is_none_or(accepts), is_bound: false },
-        }
-    }
-
-    /// Returns the value of a scheme that has the option, uses its default, and could have another value, or has one that
-    /// others can share and that matters for an application that `pauses`; `None` for other schemes. Values of presets are not
-    /// defaults if `are_presets_chosen`; explicit ones are if they are `for_all`.
-    fn of_default(
-        of: &ComparedScheme<'_>,
-        key: &Key,
-        pauses: bool,
-        are_presets_chosen: bool,
-        for_all: bool,
-    ) -> Option<Self> {
-        let is_there = |own: &&Key| match of.values.environment() {
-            Environment::Simulated => own.is_simulated(),
-            Environment::Live => own.is_live(),
-        };
-        of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key))?;
-        let is_set = !for_all && of.values.explicit_value(key.name).is_some()
-            || are_presets_chosen && of.values.preset_value(key.name).is_some();
-        if is_set {
-            return None;
-        }
-        let in_use = Self::new(of, key);
-        let reason = Reason::find(of.description, key.name);
-        let is_inherent = reason.is_some_and(|reason| reason.bond.is_inherent(pauses));
-        Some(in_use).filter(|of| of.is_accepted && !is_inherent)
+        })
     }
 }
 

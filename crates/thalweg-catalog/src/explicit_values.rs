@@ -142,9 +142,11 @@ impl Values {
         })
     }
 
-    /// Sets a key from a configuration value; leaves it unset if the value has no textual form.
+    /// Sets a key from a configuration value; leaves it unset if the value has no textual form or the scheme only has
+    /// [one](Keys::fixed_value).
     pub fn set_from<T: Field>(&mut self, name: &str, value: &T) {
-        if let Some((position, key)) = self.keys.position_of(name)
+        if (self.keys.fixed_value)(name).is_none()
+            && let Some((position, key)) = self.keys.position_of(name)
             && let Some(value) = value.to_value(&key.kind)
         {
             self.put(position, key, value);

@@ -44,7 +44,7 @@ pub use endpoint_configs::EndpointConfigs;
 pub use explicit_values::{Field, KeyBoundConfig, Values};
 pub use external_family::{ExternalEnd, ExternalFamily, ExternalPayload, ExternalPdu, OpenFamily};
 pub use live_option_reference::live_reference;
-pub use option_keys::{ConfigError, Environment, Key, Keys, Kind, LiveDifference, Preset, Table};
+pub use option_keys::{ConfigError, Environment, FixedValue, Key, Keys, Kind, LiveDifference, Preset, Table};
 pub use option_syntax::TextError;
 pub use option_values::{Range, Value};
 pub use path_hints::PathHints;

@@ -299,9 +299,18 @@ pub struct Keys {
     pub defaults: &'static [(&'static str, &'static str)],
     /// The presets selected by the key [`PRESET`].
     pub presets: &'static [Preset],
-    /// Returns the only value of a key, as text, if the scheme lacks the rule that the key controls. Other values are
-    /// refused, and have no effect in defaults for many schemes and in presets.
-    pub fixed_value: fn(&str) -> Option<&'static str>,
+    /// Returns the only value of a key if the scheme lacks the rule that the key controls. Other values are refused, and
+    /// have no effect in defaults for many schemes and in presets.
+    pub fixed_value: fn(&str) -> Option<FixedValue>,
+}
+
+/// The only value of a key of a scheme without the rule that the key controls.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedValue {
+    /// The value, as text.
+    pub text: &'static str,
+    /// What the scheme does without the rule: "it continues after idle times".
+    pub behaviour: &'static str,
 }
 
 /// The key that selects a preset.
@@ -398,8 +407,8 @@ impl Keys {
 
     /// Returns the default of a key as text; empty if it is derived from something else, or if there is none.
     pub(crate) fn default_text(&self, key: &'static Key, place: Environment) -> &'static str {
-        if let Some(text) = (self.fixed_value)(key.name) {
-            return text;
+        if let Some(fixed) = (self.fixed_value)(key.name) {
+            return fixed.text;
         }
         let own = self.defaults.iter().find(|(name, _)| *name == key.name).map(|(_, text)| *text);
         match (place, key.live) {

@@ -14,7 +14,8 @@ use crate::scheme_description::{
     CheckValues, Collapse, MakeEndpointConfigs, SchemeDescription, SchemeTraits,
 };
 use crate::{
-    ConfigError, Environment, Key, KeyBoundConfig, Keys, Kind, Range, Table, Value, Values, bind, words,
+    ConfigError, Environment, FixedValue, Key, KeyBoundConfig, Keys, Kind, Range, Table, Value, Values, bind,
+    words,
 };
 use std::sync::Arc;
 use thalweg_proto::congestion::{
@@ -469,14 +470,17 @@ where
 }
 
 /// Returns the value of a key that stands for the absence of the rule that it controls, if the controller lacks that rule.
-fn fixed_value<C: ConfigureController>(key: &str) -> Option<&'static str> {
+fn fixed_value<C: ConfigureController>(key: &str) -> Option<FixedValue> {
     let SenderRules { idle_restart, window_validation, byte_counting } = C::SENDER_RULES;
-    match key {
-        "idle-restart" if !idle_restart => Some("false"),
-        "window-validation" if !window_validation => Some("none"),
-        "byte-counting" if !byte_counting => Some("1 pkt"),
-        _ => None,
-    }
+    let (has_rule, text, behaviour) = match key {
+        "idle-restart" => (idle_restart, "false", "it continues after idle times"),
+        "window-validation" => {
+            (window_validation, "none", "it keeps windows that the application does not use")
+        }
+        "byte-counting" => (byte_counting, "1 pkt", "its window does not grow by the acknowledged data"),
+        _ => return None,
+    };
+    (!has_rule).then_some(FixedValue { text, behaviour })
 }
 
 /// Sets a receive window of four times the data in flight: a loss can be repaired, and its repair found lost, before

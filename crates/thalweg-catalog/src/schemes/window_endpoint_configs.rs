@@ -32,11 +32,7 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     values.set_from("max-window", &sender.max_window);
     values.set_from("counting", &sender.counting);
     values.set_from("recovery", &sender.recovery);
-    let keys = values.keys();
-    let has_rule = |key: &str| (keys.fixed_value)(key).is_none();
-    if has_rule("byte-counting") {
-        values.set_from("byte-counting", &sender.byte_counting);
-    }
+    values.set_from("byte-counting", &sender.byte_counting);
     values.set_from("duplicate-threshold", &sender.duplicate_threshold);
     if sender.recovery == Recovery::Sack {
         values.set_from("prr", &sender.prr);
@@ -44,12 +40,10 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     }
     sender.rtt.write_to(values);
     // Window validation replaces the restart.
-    if has_rule("idle-restart") && !(sender.idle_restart && sender.validation.is_some()) {
+    if !(sender.idle_restart && sender.validation.is_some()) {
         values.set_from("idle-restart", &sender.idle_restart);
     }
-    if has_rule("window-validation") {
-        values.set_from("window-validation", &sender.validation);
-    }
+    values.set_from("window-validation", &sender.validation);
     values.set_from("nagle", &sender.nagle);
     set_switch("timestamps", sender.timestamps, false, values);
     values.set_from("max-retransmissions", &sender.max_retransmissions);

@@ -21,7 +21,7 @@ pub(super) fn check_external<C: ConfigureController + KeyBoundConfig>(values: &V
             "ecn" if !fault.is_warning => {
                 fault.help = "return `CeResponse::AsToLoss` from its `ce_response`, or leave `ecn` out";
             }
-            "idle-restart" | "window-validation" | "byte-counting" if !fault.is_warning => {
+            key if !fault.is_warning && (values.keys().fixed_value)(key).is_some() => {
                 fault.help = "implement the rule and declare it in `SENDER_RULES`, or leave the key out";
             }
             _ => {}
@@ -101,15 +101,11 @@ pub(super) fn check_shared(values: &Values, name: &str, response: CeResponse) ->
 fn check_rules(values: &Values, name: &str, faults: &mut Vec<ConfigError>) {
     let keys = values.keys();
     for (key, value) in values.explicit_values() {
-        let fixed = (keys.fixed_value)(key.name).and_then(|text| key.kind.read(text).ok());
-        if fixed.is_none_or(|fixed| fixed == *value) {
+        let Some(fixed) = (keys.fixed_value)(key.name) else { continue };
+        if key.kind.read(fixed.text).is_ok_and(|fixed| fixed == *value) {
             continue;
         }
-        let what = match key.name {
-            "idle-restart" => "it continues after idle times",
-            "window-validation" => "it keeps windows that the application does not use",
-            _ => "its window does not grow by the acknowledged data",
-        };
+        let what = fixed.behaviour;
         let fault = ConfigError::new(key.name, format!("`{name}` has no rule for `{}`: {what}", key.name));
         faults.push(ConfigError { is_scheme_rule: true, ..fault.help("leave it out") });
     }
