@@ -2,7 +2,7 @@
 
 use super::comparison_criterion::aborted_schemes;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
-use super::identical_runs::{are_all_identical, identical_runs_sentences};
+use super::identical_runs::{DETERMINISTIC, are_all_identical, identical_runs_sentences};
 use super::metric_columns::{self, Datum, Row, SIGNIFICANCE_MARK, has_transfers};
 use super::number_format::{Scale, Style, join_quoted};
 use super::table_elements::{format_direction, mean_row, mean_size_words, table_section};
@@ -34,11 +34,10 @@ pub(super) fn format_comparison(
             &[],
             style,
         ));
-        let frame = (margin, document.contention.as_ref(), document.deterministic);
-        return text + &format_sentences(schemes, frame, "", style);
+        return text + &format_sentences(document, schemes, margin, "", style);
     };
-    let compared = (&parts.compared.body, parts.compared.contention.as_ref());
-    let Body::Comparison { schemes, differences, .. } = compared.0 else { return text };
+    let compared = &parts.compared;
+    let Body::Comparison { schemes, differences, .. } = &compared.body else { return text };
     let shares: Vec<String> = of
         .schemes
         .iter()
@@ -48,7 +47,8 @@ pub(super) fn format_comparison(
         })
         .collect();
     text.push_str(&style.folded(&format!("\n{}\n", style.clean(&compared_groups_heading(of, &parts.rest)))));
-    text.push_str(&format_tables(schemes, differences, (margin, compared.1), &shares, style));
+    let contention = compared.contention.as_ref();
+    text.push_str(&format_tables(schemes, differences, (margin, contention), &shares, style));
     if let Body::Comparison { schemes, differences, .. } = &parts.rest.body
         && has_groups(schemes)
     {
@@ -61,12 +61,7 @@ pub(super) fn format_comparison(
             style,
         ));
     }
-    text + &format_sentences(
-        schemes,
-        (margin, compared.1, document.deterministic),
-        &harm_sentences(of),
-        style,
-    )
+    text + &format_sentences(compared, schemes, margin, &harm_sentences(of), style)
 }
 
 /// Returns the line above the tables of compared groups.
@@ -168,11 +163,12 @@ fn format_tables(
     text
 }
 
-/// Formats the sentences below the tables: the runs covered, the verdicts, `further` ones, and whether replications can
-/// add to them.
+/// Formats the sentences below the tables of a document: the runs covered, the verdicts, `further` ones, and whether
+/// replications can add to them.
 fn format_sentences(
+    document: &Document,
     schemes: &[SchemeResults],
-    (margin, contention, is_deterministic): (f64, Option<&Contention>, bool),
+    margin: f64,
     further: &str,
     style: Style,
 ) -> String {
@@ -189,7 +185,7 @@ fn format_sentences(
             style.plus_minus()
         ),
     };
-    let verdicts = decide_verdicts(schemes, margin, contention);
+    let verdicts = decide_verdicts(schemes, margin, document.contention.as_ref());
     let before: Vec<String> =
         aborted_schemes(schemes).into_iter().chain(identical_runs_sentences(schemes)).collect();
     if !before.is_empty() || !verdicts.is_empty() || !further.is_empty() {
@@ -198,8 +194,9 @@ fn format_sentences(
         text.extend(verdicts.iter().map(|verdict| style.clean(&verdict.sentence) + "\n"));
         text.extend(further.lines().map(|sentence| style.clean(sentence) + "\n"));
     }
-    if runs == Some(1) && is_deterministic {
-        text.push_str("Nothing in the scenario is random: every replication gives the same results.\n");
+    if runs == Some(1) && document.deterministic {
+        text.push_str(DETERMINISTIC);
+        text.push('\n');
     } else if runs == Some(1) && !are_all_identical(schemes) {
         text.push_str(
             "These are single runs: --reps 5 shows whether the differences are more than chance.\n",

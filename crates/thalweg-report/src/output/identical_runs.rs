@@ -3,6 +3,10 @@
 use super::number_format::join_listed;
 use crate::results::{Run, SchemeResults};
 
+/// The remark on a single run of each scheme without random events.
+pub(crate) const DETERMINISTIC: &str =
+    "Nothing in the scenario is random: every replication gives the same results.";
+
 /// Returns the sentences on schemes with identical runs, one for each set of such schemes.
 pub(crate) fn identical_runs_sentences(schemes: &[SchemeResults]) -> Vec<String> {
     let sentence = |names: Vec<&str>| {

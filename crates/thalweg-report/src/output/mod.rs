@@ -35,7 +35,7 @@ pub use csv_series::subject_name as series_subject;
 pub use csv_series::{CsvSeries, RunKey};
 pub use differing_defaults::{Remedy, differing_defaults_warning};
 pub use environment_rendering::{QuantityHistory, history_svg};
-pub(crate) use identical_runs::{are_all_identical, identical_runs_sentences};
+pub(crate) use identical_runs::{DETERMINISTIC, are_all_identical, identical_runs_sentences};
 pub(crate) use metric_columns::{Datum, cell_text};
 pub use metric_columns::{
     MeansRow, format_means_table, format_value, has_transfers, heads_of, mean_in_words, share_in_words,

@@ -5,9 +5,9 @@ use super::html_text_and_pages::{TEXT_STYLE, escape};
 use super::interval_bars::interval_bar;
 use super::result_reasons::{self, MAX_GROUPS, capitalise};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, aborted_schemes, all_remarks, are_all_identical,
-    cell_text, decide_verdicts, differing_defaults_warning, format_rate, format_seconds, heads_of,
-    identical_runs_sentences, join_listed,
+    Certainty, DETERMINISTIC, Datum, Remedy, Scale, Style, Verdict, aborted_schemes, all_remarks,
+    are_all_identical, cell_text, decide_verdicts, differing_defaults_warning, format_rate, format_seconds,
+    heads_of, identical_runs_sentences, join_listed,
 };
 use crate::results::{
     Body, Document, Flow, Metric, Metrics, Run, SchemeResults, SubjectKind, Summary, Tables,
@@ -69,9 +69,7 @@ fn write_comparison(html: &mut String, document: &Document, schemes: &[SchemeRes
     let same = summaries().all(|summary| summary.different == 1);
     let note = match runs {
         None => "No run is complete: there is nothing to compare.".to_owned(),
-        Some(1) if document.deterministic => {
-            "Nothing in the scenario is random: every replication gives the same results.".to_owned()
-        }
+        Some(1) if document.deterministic => DETERMINISTIC.to_owned(),
         Some(1) if are_all_identical(schemes) => "These are single runs.".to_owned(),
         Some(1) => {
             "These are single runs: <code>--reps 5</code> shows whether the differences are more than chance."
