@@ -1,20 +1,14 @@
 //! Relevance of the command's answers: each must be about the question.
 
+use crate::command_runs::{self, thalweg};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
-}
+use std::process::Output;
 
 /// Creates a folder for one test, with `text` as `own.toml`.
 fn temporary_path(name: &str, text: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
+    let path = command_runs::temporary_path(name);
     fs::write(path.join("own.toml"), text).unwrap();
     path
 }

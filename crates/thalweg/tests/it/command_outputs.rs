@@ -1,43 +1,13 @@
 //! End-to-end tests of the command: outputs, exit codes and files.
 
+use crate::command_runs::{fails, prints, temporary_path, thalweg};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-/// Runs the command in `folder`.
-fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
-}
-
-/// Returns the output of a successful call.
-#[track_caller]
-fn prints(folder: &Path, arguments: &[&str]) -> String {
-    let output = thalweg(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Returns the message of a failing call, which must print no results.
-#[track_caller]
-fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
-    let output = thalweg(folder, arguments);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{arguments:?}");
-    String::from_utf8(output.stderr).unwrap()
-}
-
-/// Creates an empty folder for one test.
-fn temporary_path(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
-}
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 const SHORT_RUN: [&str; 5] = ["--set", "duration=2 s", "--set", "warmup=500 ms", "--quiet"];
 

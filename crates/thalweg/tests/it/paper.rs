@@ -1,35 +1,13 @@
 //! End-to-end tests of `thalweg paper`.
 
+use crate::command_runs::{self, fails, prints, thalweg};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
-}
-
-#[track_caller]
-fn prints(folder: &Path, arguments: &[&str]) -> String {
-    let output = thalweg(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-#[track_caller]
-fn refuses(folder: &Path, arguments: &[&str]) -> String {
-    let output = thalweg(folder, arguments);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-    assert!(output.stdout.is_empty(), "{arguments:?}");
-    String::from_utf8(output.stderr).unwrap()
-}
-
 fn temporary_path(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("paper-{name}"));
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
+    command_runs::temporary_path(&format!("paper-{name}"))
 }
 
 const ONE_EXPERIMENT: [&str; 5] = ["paper", "liang91", "--experiment", "table-5.2/exp-2", "--quiet"];
@@ -67,15 +45,17 @@ fn tables_show_ours_beside_the_published_values() {
 #[test]
 fn unknown_names_are_answered_with_the_nearest() {
     let place = temporary_path("wrong");
-    let error = refuses(&place, &["paper", "liang19"]);
+    let error = fails(&place, &["paper", "liang19"], 2);
     assert!(error.contains("no paper `liang19`") && error.contains("did you mean `liang91`?"), "{error}");
-    let error = refuses(&place, &["paper", "liang91", "--experiment", "table-5.2/exp2"]);
+    let error = fails(&place, &["paper", "liang91", "--experiment", "table-5.2/exp2"], 2);
     assert!(error.contains("did you mean `table-5.2/exp-2`?"), "{error}");
-    let error = refuses(&place, &["paper", "liang91", "--experiment", "table-5.99"]);
+    let error = fails(&place, &["paper", "liang91", "--experiment", "table-5.99"], 2);
     assert!(error.contains("did you mean `table-5.9"), "{error}");
-    assert!(refuses(&place, &with_one_experiment(&["--seed", "18446744073709551615"])).contains("too large"));
-    assert!(refuses(&place, &with_one_experiment(&["--reps", "20000"])).contains("at most 10000"));
-    assert!(refuses(&place, &with_one_experiment(&["--reps", "4294967295"])).contains("from 1 to 100000"));
+    assert!(
+        fails(&place, &with_one_experiment(&["--seed", "18446744073709551615"]), 2).contains("too large")
+    );
+    assert!(fails(&place, &with_one_experiment(&["--reps", "20000"]), 2).contains("at most 10000"));
+    assert!(fails(&place, &with_one_experiment(&["--reps", "4294967295"]), 2).contains("from 1 to 100000"));
 }
 
 #[test]
@@ -110,7 +90,7 @@ fn full_runs_are_those_of_the_plan() {
     let long =
         |text: &str| text.lines().filter(|line| line.contains("run only with --full or when named")).count();
     assert_eq!((long(&listed(&[])), long(&listed(&["--full"]))), (3, 0));
-    assert!(refuses(&place, &["paper", "gong92", "--full", "--quick"]).contains("cannot be used with"));
+    assert!(fails(&place, &["paper", "gong92", "--full", "--quick"], 2).contains("cannot be used with"));
 }
 
 /// Each run of a paper is stored like one of `thalweg run --out`, and a rerun gives the same numbers.
@@ -141,7 +121,7 @@ fn a_folder_holds_each_run_ready_to_run_again() {
     // It replaces results only.
     prints(&place, &call);
     fs::write(place.join(run).join("notes.txt"), "mine").unwrap();
-    assert!(refuses(&place, &call).contains("notes.txt"));
+    assert!(fails(&place, &call, 2).contains("notes.txt"));
 }
 
 #[test]

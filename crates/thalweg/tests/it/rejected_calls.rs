@@ -1,18 +1,6 @@
 //! Messages on calls that are rejected before anything runs.
 
-use crate::command_runs::{errors, temporary_path};
-use std::path::Path;
-use std::process::{Command, Stdio};
-
-/// Returns the message of a call that fails with this exit code and prints no results.
-#[track_caller]
-fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
-    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{arguments:?}");
-    errors(&output)
-}
+use crate::command_runs::{fails, temporary_path};
 
 #[test]
 fn wrong_calls_are_rejected_with_suggestions() {

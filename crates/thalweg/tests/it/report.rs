@@ -1,32 +1,26 @@
 //! End-to-end tests of reports: destinations, contents, and self-containment.
 
+use crate::command_runs::{self, prints, temporary_path};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::Output;
+
+fn quietly<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [arguments, &["--quiet"]].concat()
+}
 
 fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
-    command.args(arguments).args(["--quiet"]).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+    command_runs::thalweg(folder, &quietly(arguments))
 }
 
 #[track_caller]
 fn succeeds(folder: &Path, arguments: &[&str]) {
-    let output = thalweg(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    prints(folder, &quietly(arguments));
 }
 
 #[track_caller]
 fn fails(folder: &Path, arguments: &[&str]) -> String {
-    let output = thalweg(folder, arguments);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-    String::from_utf8(output.stderr).unwrap()
-}
-
-fn temporary_path(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
+    command_runs::fails(folder, &quietly(arguments), 2)
 }
 
 /// Checks that the page is complete, of moderate size, and loads no resources; returns it.

@@ -1,5 +1,6 @@
 //! End-to-end tests of sweeps: results, interruption, and error messages.
 
+use crate::command_runs::{self, errors};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
@@ -17,15 +18,9 @@ fn sweep(folder: &Path, arguments: &[&str]) -> Output {
     call(folder, arguments).output().unwrap()
 }
 
-fn errors(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 /// Creates an empty folder for one test, with a sweep file.
 fn temporary_path(name: &str, file: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
+    let path = command_runs::temporary_path(name);
     fs::write(path.join("s.toml"), file).unwrap();
     path
 }

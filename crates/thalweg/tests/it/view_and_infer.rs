@@ -1,40 +1,13 @@
 //! `thalweg view` and `thalweg infer` on traces: of simulations, whose figures are known, of other programs, and on files that are none.
 
+use crate::command_runs::{fails, prints, temporary_path};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
-}
-
-#[track_caller]
-fn prints(folder: &Path, arguments: &[&str]) -> String {
-    let output = thalweg(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-#[track_caller]
-fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
-    let output = thalweg(folder, arguments);
-    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {messages}");
-    messages
-}
+use std::path::Path;
 
 #[track_caller]
 fn document(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&prints(folder, arguments)).unwrap()
-}
-
-fn temporary_path(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
 }
 
 /// Traces of other programs, stored with their reader.

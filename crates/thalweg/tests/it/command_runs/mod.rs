@@ -2,7 +2,30 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
+
+/// Runs the command in `folder`.
+pub fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Returns the standard output of a call that succeeds.
+#[track_caller]
+pub fn prints(folder: &Path, arguments: &[&str]) -> String {
+    let output = thalweg(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", errors(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Returns the messages of a call that fails with this exit code and prints no results.
+#[track_caller]
+pub fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
+    let output = thalweg(folder, arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", errors(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{arguments:?}");
+    errors(&output)
+}
 
 /// Returns the standard error of a call.
 pub fn errors(output: &Output) -> String {
