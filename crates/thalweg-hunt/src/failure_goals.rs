@@ -159,7 +159,9 @@ impl Goal {
                 let lost = sum(|flow| flow.counts.lost_data);
                 let arrived = sum(|flow| flow.counts.arrived_data);
                 let [again, sent] = [sum(|flow| flow.retransmissions), sum(|flow| flow.sent_packets)];
-                (lost / (lost + arrived)).max(again / sent)
+                // A few lost packets of flows that hardly send waste little of what the link carries.
+                let carried = result.links.first().map_or(0.0, |link| link.packets as f64);
+                (lost / carried.max(lost + arrived)).max(again / carried.max(sent))
             }
         };
         // The score is unknown if nothing was sent.

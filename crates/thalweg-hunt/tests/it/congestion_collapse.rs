@@ -133,6 +133,36 @@ fn only_declared_schemes_send_more_than_twice_the_delivered_data() {
     }
 }
 
+/// Flows that hardly send, because others fill the queue, do not collapse the network, although all of their packets are
+/// lost: `hunt` found eight flows with sixteen packets.
+#[test]
+fn flows_that_hardly_send_do_not_collapse() {
+    let text = r#"
+duration = "8 s"
+warmup = "0 s"
+flow = [
+  { name = "tested", from = "left", to = "right", scheme = "thalweg", count = 2, start = "2700 ms" },
+  { name = "others", from = "left", to = "right", scheme = { base = "udp", rate = "1 Mbit/s" } },
+]
+
+[[link]]
+between = ["left", "right"]
+rate = "208 kbit/s"
+delay = "52 ms"
+queue = "8 pkt"
+"#;
+    let score = score_of("silent.toml", text, Path::new(""), Goal::Collapse, &Arc::<Registry>::default());
+    let (lost, arrived) = flows_of_runs(text, 1..=1)
+        .into_iter()
+        .flatten()
+        .filter(|flow| flow.group == 0)
+        .fold((0, 0), |(lost, arrived), flow| {
+            (lost + flow.counts.lost_data, arrived + flow.counts.arrived_data)
+        });
+    assert!(lost > arrived, "{lost} lost, {arrived} arrived");
+    assert!(score.is_ok_and(|score| score < 0.5), "{score:?}");
+}
+
 /// Largest share of its packets that queues drop of a loss-based scheme with a window of some segments, unless others fill
 /// them: remarks on results say so.
 const LOSS_BASED_BOUND: f64 = 0.1;
