@@ -160,7 +160,7 @@ queue = "8 pkt"
             (lost + flow.counts.lost_data, arrived + flow.counts.arrived_data)
         });
     assert!(lost > arrived, "{lost} lost, {arrived} arrived");
-    assert!(score.is_ok_and(|score| score < 0.5), "{score:?}");
+    assert!(score.as_ref().is_ok_and(|score| *score < 0.5), "{score:?}");
 }
 
 /// Largest share of its packets that queues drop of a loss-based scheme with a window of some segments, unless others fill
