@@ -309,7 +309,7 @@ pub struct Keys {
 pub struct FixedValue {
     /// The value, as text.
     pub text: &'static str,
-    /// What the scheme does without the rule: "it continues after idle times".
+    /// The behaviour of a scheme without the rule: "it continues after idle times".
     pub behaviour: &'static str,
 }
 
