@@ -392,7 +392,7 @@ DEVIATIONS = {
     "thalweg-drain-stays": ("own: the window stays small after a drain", "congestion/thalweg/drain_and_competition_test.rs", "                self.drain.window_reduction = 0.0;\n", ""),
     "thalweg-elastic": ("own: any queue that remains is that of others", "congestion/thalweg/drain_and_competition_test.rs", "const ELASTIC_SHARE: f64 = 0.85", "const ELASTIC_SHARE: f64 = 0.95"),
     "thalweg-longer": ("own: a longer path is a queue for ever", "congestion/thalweg/drain_and_competition_test.rs",
-                       "            self.delay.lengthen_base(self.drain.shortest);\n", ""),
+                       "            self.delay.accept_longer_path();\n", ""),
     "thalweg-competes-on": ("own: one drain ends the competition", "congestion/thalweg/drain_and_competition_test.rs", "const STOPPING_TESTS: u32 = 2", "const STOPPING_TESTS: u32 = 1"),
     "thalweg-sudden": ("own: losses of a bucket that is empty are the path's", "congestion/thalweg/loss_evidence.rs",
                        "if is_enough && trial.is_sudden(low.rate()) {", "if false && is_enough && trial.is_sudden(low.rate()) {"),
