@@ -24,7 +24,7 @@ pub fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
     let output = thalweg(folder, arguments);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", errors(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{arguments:?}");
-    errors(&output)
+    String::from_utf8(output.stderr).unwrap()
 }
 
 /// Returns the standard error of a call.
