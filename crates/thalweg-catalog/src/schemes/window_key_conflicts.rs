@@ -99,14 +99,13 @@ pub(super) fn check_shared(values: &Values, name: &str, response: CeResponse) ->
 
 /// Refuses values of keys for rules that the controller does not implement.
 fn check_rules(values: &Values, name: &str, faults: &mut Vec<ConfigError>) {
-    let keys = values.keys();
     for (key, value) in values.explicit_values() {
-        let Some(fixed) = (keys.fixed_value)(key.name) else { continue };
+        let Some(fixed) = (values.keys().fixed_value)(key.name) else { continue };
         if key.kind.read(fixed.text).is_ok_and(|fixed| fixed == *value) {
             continue;
         }
-        let what = fixed.behaviour;
-        let fault = ConfigError::new(key.name, format!("`{name}` has no rule for `{}`: {what}", key.name));
+        let message = format!("`{name}` has no rule for `{}`: {}", key.name, fixed.behaviour);
+        let fault = ConfigError::new(key.name, message);
         faults.push(ConfigError { is_scheme_rule: true, ..fault.help("leave it out") });
     }
 }

@@ -1,16 +1,14 @@
 //! End-to-end tests of `thalweg assess`, which evaluates a scheme by the sections of RFC 9743: reports, exit codes, interruption, and
 //! unwritable folders.
 
-use crate::command_runs::{errors, temporary_path};
+use crate::command_runs::{errors, temporary_path, thalweg};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 fn run_assess(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
-    command.arg("assess").args(arguments).current_dir(folder).stdin(Stdio::null());
-    command.output().unwrap()
+    thalweg(folder, &[&["assess"], arguments].concat())
 }
 
 /// Arguments for one section with short runs, few points and seeds.

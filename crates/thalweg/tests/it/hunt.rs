@@ -1,14 +1,12 @@
 //! End-to-end tests of `thalweg hunt`: findings become tests, and errors are reported.
 
-use crate::command_runs::{errors, temporary_path};
+use crate::command_runs::{errors, temporary_path, thalweg};
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 fn hunt(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
-    command.arg("hunt").args(arguments).current_dir(folder).stdin(Stdio::null());
-    command.output().unwrap()
+    thalweg(folder, &[&["hunt"], arguments].concat())
 }
 
 #[test]

@@ -78,12 +78,12 @@ pub(super) struct Drain {
     /// Remaining round trips of the drain, and its beginning.
     rounds: u32,
     start_time: Time,
-    /// Queueing delay before, shortest delay since, and the decrease that a common reduction would cause, in seconds.
+    /// Queueing delay before, its minimum since, and the decrease that a common reduction would cause, in seconds.
     queue: f64,
-    shortest: f64,
+    min_queue: f64,
     falls: f64,
-    /// Shortest delay of the last drain, and consecutive drains with the same.
-    remaining: Option<f64>,
+    /// Shortest delay of the last drain, without a deduction for jitter, and consecutive drains with the same.
+    last_delay: Option<f64>,
     same: u32,
     /// Consecutive drains in which the delay did not fall; the next one follows soon.
     repeats: u32,
@@ -156,18 +156,18 @@ impl Drain {
             && now.since(self.start_time) >= longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt)
     }
 
-    /// Evaluates a finished drain with this target, shortest delay and its excess over the base delay. The delays of two
-    /// drains are compared without a deduction for jitter, which falls for some time after the path has changed. Returns the
-    /// share of a common reduction's effect, and whether the path is longer.
-    fn evaluate(&mut self, target: f64, shortest: f64, excess: f64) -> (f64, bool) {
-        let is_queue = self.shortest > target;
-        let fell = if is_queue { ((self.queue - self.shortest) / self.falls).clamp(0.0, 1.0) } else { 1.0 };
+    /// Evaluates a finished drain with this target, shortest delay and base delay. The delays of two drains are compared
+    /// without a deduction for jitter, which falls for some time after the path has changed. Returns the share of a common
+    /// reduction's effect, and whether the path is longer.
+    fn evaluate(&mut self, target: f64, shortest: f64, base: f64) -> (f64, bool) {
+        let is_queue = self.min_queue > target;
+        let fell = if is_queue { ((self.queue - self.min_queue) / self.falls).clamp(0.0, 1.0) } else { 1.0 };
         let is_lossless = !core::mem::take(&mut self.has_lost);
-        let is_near = |last: f64| (shortest - last).abs() < MAX_DELAY_DIFFERENCE * excess;
+        let is_near = |last: f64| (shortest - last).abs() < MAX_DELAY_DIFFERENCE * (shortest - base);
         let is_same =
-            is_lossless && is_queue && fell < OTHERS_QUEUE_SHARE && self.remaining.is_some_and(is_near);
+            is_lossless && is_queue && fell < OTHERS_QUEUE_SHARE && self.last_delay.is_some_and(is_near);
         self.same = if is_same { self.same + 1 } else { 0 };
-        self.remaining = Some(shortest);
+        self.last_delay = Some(shortest);
         let is_longer_path = self.same >= SAME_DRAINS;
         if is_longer_path {
             self.same = 0;
@@ -188,7 +188,7 @@ impl Thalweg {
         let without_segment = target.min(self.target_rule().without_segment(self.rate(), self.min_rtt));
         if self.drain.rounds > 0 {
             self.drain.rounds -= 1;
-            self.drain.shortest = self.drain.shortest.min(queueing);
+            self.drain.min_queue = self.drain.min_queue.min(queueing);
             if self.drain.rounds == 1 {
                 self.drain.window_reduction = 0.0;
             }
@@ -244,7 +244,7 @@ impl Thalweg {
             (false, false) => DRAIN_REDUCTIONS.0,
         };
         self.drain.rounds = if self.is_competing || is_long { LONG_ROUNDS } else { DRAIN_ROUNDS };
-        self.drain.shortest = f64::INFINITY;
+        self.drain.min_queue = f64::INFINITY;
         self.drain.falls = (self.drain.window_reduction * rtt).min(queueing);
     }
 
@@ -255,8 +255,7 @@ impl Thalweg {
     }
 
     fn end_drain(&mut self, now: Time, target: f64) {
-        let shortest = self.delay.shortest();
-        let (fell, is_longer_path) = self.drain.evaluate(target, shortest, shortest - self.delay.base());
+        let (fell, is_longer_path) = self.drain.evaluate(target, self.delay.shortest(), self.delay.base());
         if is_longer_path {
             self.delay.accept_longer_path();
             // The window was reduced because of a queue that did not exist.
@@ -327,9 +326,9 @@ mod tests {
     /// Evaluates a drain that ends with this excess and began with a queue longer by `fall`. Returns whether the next one
     /// follows soon, and whether the path is longer.
     fn evaluated(drain: &mut Drain, excess: f64, fall: f64) -> (bool, bool) {
-        (drain.queue, drain.shortest, drain.falls) = (excess + fall, excess, excess);
+        (drain.queue, drain.min_queue, drain.falls) = (excess + fall, excess, excess);
         drain.is_repeat = drain.repeats > 0;
-        let (_, is_longer_path) = drain.evaluate(4e-3, excess, excess);
+        let (_, is_longer_path) = drain.evaluate(4e-3, excess, 0.0);
         (drain.repeats > 0, is_longer_path)
     }
 
