@@ -17,7 +17,8 @@ use crate::units::{Duration, Time};
 /// The time is the same in all modes and beside any queue: with two intervals only some flows take part in every second
 /// drain, and others of the scheme look like competing traffic.
 const DRAIN_INTERVAL: (Duration, f64) = (Duration::from_secs(3), 8.0);
-/// Minimum time to the next drain, and its minimum in round trips, after one in which the delay did not fall.
+/// Minimum time to the next drain, and its minimum in round trips, after one in which the delay did not fall. A drain is
+/// lossless if there was no congestion in this time before it.
 const MIN_DRAIN_INTERVAL: (Duration, f64) = (Duration::from_millis(500), 4.0);
 /// Reductions of the window in a drain, as shares of it: by default, and beside a long queue, where growth of competing
 /// traffic in the same round trip would hide a smaller decrease. A flow that competes reduces it by no more than would
@@ -89,7 +90,8 @@ pub(super) struct Drain {
     repeats: u32,
     /// The drain followed soon on one in which the delay did not fall: it shows no more than that one.
     is_repeat: bool,
-    /// Congestion since the last drain.
+    /// Time of the last congestion, and whether there was any during the drain or shortly before it.
+    last_congestion: Option<Time>,
     has_lost: bool,
     /// The queue before exceeded that of flows of the scheme.
     is_excessive: bool,
@@ -119,8 +121,8 @@ impl Drain {
     }
 
     /// Records a response to congestion.
-    pub fn note_congestion(&mut self) {
-        self.has_lost = true;
+    pub fn note_congestion(&mut self, now: Time) {
+        (self.last_congestion, self.has_lost) = (Some(now), true);
     }
 
     /// Sets the largest window since the queue was short, in bytes.
@@ -162,10 +164,9 @@ impl Drain {
     fn evaluate(&mut self, target: f64, shortest: f64, base: f64) -> (f64, bool) {
         let is_queue = self.min_queue > target;
         let fell = if is_queue { ((self.queue - self.min_queue) / self.falls).clamp(0.0, 1.0) } else { 1.0 };
-        let is_lossless = !core::mem::take(&mut self.has_lost);
         let is_near = |last: f64| (shortest - last).abs() < MAX_DELAY_DIFFERENCE * (shortest - base);
         let is_same =
-            is_lossless && is_queue && fell < OTHERS_QUEUE_SHARE && self.last_delay.is_some_and(is_near);
+            !self.has_lost && is_queue && fell < OTHERS_QUEUE_SHARE && self.last_delay.is_some_and(is_near);
         self.same = if is_same { self.same + 1 } else { 0 };
         self.last_delay = Some(shortest);
         let is_longer_path = self.same >= SAME_DRAINS;
@@ -175,7 +176,7 @@ impl Drain {
         // If the path became longer again during these drains, the new delay is compared as soon as the first one was.
         let repeats = if self.is_repeat { self.repeats } else { 0 };
         let is_open = (repeats < SAME_DRAINS || is_same) && !is_longer_path;
-        let is_unchanged = is_lossless && fell < UNCHANGED_DELAY_SHARE;
+        let is_unchanged = !self.has_lost && fell < UNCHANGED_DELAY_SHARE;
         self.repeats = if is_unchanged && is_open { repeats + 1 } else { 0 };
         (fell, is_longer_path)
     }
@@ -237,6 +238,8 @@ impl Thalweg {
         let is_deep = is_long || self.drain.confirmed < DEEP_DRAINS;
         self.drain.base = self.delay.base();
         self.drain.start_time = now;
+        let before = longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt);
+        self.drain.has_lost = self.drain.last_congestion.is_some_and(|at| now.since(at) < before);
         let queueing = self.drain.queue;
         self.drain.window_reduction = match (self.is_competing, is_deep) {
             (true, _) => (queueing / rtt).clamp(DRAIN_REDUCTIONS.0, DRAIN_REDUCTIONS.1),
@@ -322,6 +325,7 @@ impl Thalweg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::ThalwegConfig;
 
     /// Evaluates a drain that ends with this excess and began with a queue longer by `fall`. Returns whether the next one
     /// follows soon, and whether the path is longer.
@@ -345,6 +349,19 @@ mod tests {
         assert_eq!(outcomes(&[0.043, 0.043, 0.043]), [soon, soon, longer]);
         assert_eq!(outcomes(&[0.013, 0.043, 0.043, 0.043]), [soon, soon, soon, longer]);
         assert_eq!(outcomes(&[0.013, 0.02, 0.03, 0.04]), [soon, soon, last, soon]);
+    }
+
+    /// "Drains": congestion up to half a second before a drain counts as congestion during it, earlier congestion does not.
+    /// (All since the last drain counted: with bursts of others every two seconds a longer path was never recognised.)
+    #[test]
+    fn congestion_shortly_before_a_drain_counts() {
+        for (millis_before, expected) in [(400, true), (600, false)] {
+            let mut thalweg = Thalweg::new(&ThalwegConfig::default());
+            let lost_at = Time::ZERO + Duration::from_secs(10);
+            thalweg.drain.note_congestion(lost_at);
+            thalweg.begin_drain(lost_at + Duration::from_millis(millis_before), 0.08, false);
+            assert_eq!(thalweg.drain.has_lost, expected, "{millis_before} ms");
+        }
     }
 
     /// "Drains": a delay that falls by half of what a common reduction would cause is others' queue, although three drains may

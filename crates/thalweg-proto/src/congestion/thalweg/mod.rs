@@ -311,7 +311,7 @@ impl Thalweg {
             self.evidence.abandon();
         }
         self.epoch = now;
-        self.drain.note_congestion();
+        self.drain.note_congestion(now);
         self.round.tally = LossCounts::default();
         self.pace.slow_down();
         self.pace.ceiling = before;
