@@ -149,6 +149,20 @@ fn a_path_that_becomes_longer_twice_is_not_mistaken_for_a_queue() {
     }
 }
 
+/// A path that becomes longer in slow start is used again after ten seconds. (The rate fell until the flow's target was the
+/// difference of the delays, and remained there until the base delay expired, with 7, 14 and 35 % of the rate.)
+#[test]
+fn a_path_longer_by_the_target_is_not_mistaken_for_the_own_queue() {
+    for delay in [40, 45, 50] {
+        let longer = Change { delay: Some(millis(delay)), ..Change::at(Time::ZERO + millis(100)) };
+        let link = DirectionSpec { schedule: vec![longer], ..link_direction(8, 30, 20) };
+        let (duration, warmup) = (Duration::from_secs(18), Duration::from_secs(10));
+        let groups = vec![thalweg(1, ThalwegConfig::default())];
+        let result = run(&Spec { groups, duration, warmup, ..pipe(link) });
+        assert!(result.links[0].utilisation > 0.8, "{delay}: {:?}", result.links[0]);
+    }
+}
+
 /// A path that becomes longer beside bursts of others that overflow its queue is used again a few seconds after the last
 /// burst. (In cases like one that `hunt` found the flow carried 2 to 8 % of the rate: losses since the last drain, seconds
 /// ago, ended the comparison of drains.)

@@ -97,6 +97,8 @@ pub(super) struct Drain {
     is_excessive: bool,
     /// Consecutive drains that contradict the mode: competing traffic where none was known, or none where it was.
     contrary: u32,
+    /// Competing traffic was shown by a drain after which others follow soon: the path may be longer.
+    is_pending: bool,
     /// Time since when the queue is long and does not fall, until now or the beginning of the drain, and the longest
     /// delay since then.
     long: Option<Time>,
@@ -149,12 +151,10 @@ impl Drain {
         self.peak = self.peak.max(window);
     }
 
-    /// Returns true if the delay is still that of the last drain, in which it did not fall, and a further drain is due:
-    /// the path may be longer. The arguments are the time since the shortest delay and the round-trip time, in seconds.
-    fn is_repeat_due(&self, now: Time, age: f64, rtt: f64) -> bool {
-        let is_flat = self.long.is_some() && age <= SAME_DELAY_ROUNDS * rtt;
-        is_flat
-            && self.repeats > 0
+    /// Returns true if a further drain is due after one in which the delay did not fall. The argument is the round-trip
+    /// time in seconds.
+    fn is_repeat_due(&self, now: Time, rtt: f64) -> bool {
+        self.repeats > 0
             && now.since(self.start_time) >= longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt)
     }
 
@@ -162,8 +162,9 @@ impl Drain {
     /// without a deduction for jitter, which falls for some time after the path has changed. Returns the share of a common
     /// reduction's effect, and whether the path is longer.
     fn evaluate(&mut self, target: f64, shortest: f64, base: f64) -> (f64, bool) {
-        let is_queue = self.min_queue > target;
-        let fell = if is_queue { ((self.queue - self.min_queue) / self.falls).clamp(0.0, 1.0) } else { 1.0 };
+        let fell = ((self.queue - self.min_queue) / self.falls).clamp(0.0, 1.0);
+        // The rate falls until the target is the excess of a longer path's delay: then hardly more than the target remains.
+        let is_queue = self.min_queue > steady_state::SHORT_QUEUE_SHARE * target;
         let is_near = |last: f64| (shortest - last).abs() < MAX_DELAY_DIFFERENCE * (shortest - base);
         let is_same =
             !self.has_lost && is_queue && fell < OTHERS_QUEUE_SHARE && self.last_delay.is_some_and(is_near);
@@ -176,9 +177,10 @@ impl Drain {
         // If the path became longer again during these drains, the new delay is compared as soon as the first one was.
         let repeats = if self.is_repeat { self.repeats } else { 0 };
         let is_open = (repeats < SAME_DRAINS || is_same) && !is_longer_path;
-        let is_unchanged = !self.has_lost && fell < UNCHANGED_DELAY_SHARE;
+        let is_unchanged = !self.has_lost && is_queue && fell < UNCHANGED_DELAY_SHARE;
         self.repeats = if is_unchanged && is_open { repeats + 1 } else { 0 };
-        (fell, is_longer_path)
+        // A remaining queue within the flow's own target shows no competing traffic.
+        (if self.min_queue > target { fell } else { 1.0 }, is_longer_path)
     }
 }
 
@@ -201,8 +203,13 @@ impl Thalweg {
         self.drain.record_round_trip(now, queueing, without_segment, self.full_window());
         (self.drain.queue, self.drain.is_excessive) =
             (queueing, queueing > steady_state::LONG_QUEUE_TARGETS * target);
+        if self.delay.age(now).as_secs_f64() > SAME_DELAY_ROUNDS * rtt {
+            // The delay is no longer that of the last drain, so it is not the path's.
+            self.drain.repeats = 0;
+            self.compete_if_pending(now);
+        }
         let is_due = self.is_drain_due(now);
-        let begins = is_due || self.drain.is_repeat_due(now, self.delay.age(now).as_secs_f64(), rtt);
+        let begins = is_due || self.drain.is_repeat_due(now, rtt);
         if begins {
             self.begin_drain(now, rtt, !is_due);
         }
@@ -284,17 +291,28 @@ impl Thalweg {
             false => COMPETING_TESTS,
         };
         let is_decided = self.drain.contrary >= needed && !self.drain.is_repeat;
+        self.drain.is_pending &= !is_longer_path;
         if self.is_competing {
             if is_longer_path || is_decided {
                 self.stop_competing();
             }
         } else if self.drain.long.is_none() {
             self.drain.peak = self.full_window();
-        } else if is_decided {
-            self.start_competing(now);
+        } else {
+            self.drain.is_pending |= is_decided;
+        }
+        if self.drain.repeats == 0 {
+            self.compete_if_pending(now);
         }
         (self.drain.longest, self.drain.long) = (0.0, None);
         self.pace.rest();
+    }
+
+    /// Begins to compete if competing traffic was shown.
+    fn compete_if_pending(&mut self, now: Time) {
+        if core::mem::take(&mut self.drain.is_pending) {
+            self.start_competing(now);
+        }
     }
 
     /// Begins to compete, with a window that may regain what competing traffic has taken.
@@ -361,6 +379,16 @@ mod tests {
             thalweg.drain.note_congestion(lost_at);
             thalweg.begin_drain(lost_at + Duration::from_millis(millis_before), 0.08, false);
             assert_eq!(thalweg.drain.has_lost, expected, "{millis_before} ms");
+        }
+    }
+
+    /// "Drains": a path longer by about the target is recognised as well, as the rate falls until they are equal. A remaining
+    /// delay below half of the target is no queue. (At the target the flow remained, with 7 to 50 % of the rate.)
+    #[test]
+    fn a_path_longer_by_the_target_is_accepted() {
+        for (excess, expected) in [(0.003, true), (0.001, false)] {
+            let mut drain = Drain::default();
+            assert_eq!((0..3).any(|_| evaluated(&mut drain, excess, 0.0).1), expected, "{excess}");
         }
     }
 

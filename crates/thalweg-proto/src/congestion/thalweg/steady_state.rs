@@ -14,7 +14,7 @@ use super::{Round, Thalweg};
 /// the distance would oscillate.
 const STEP_SHARE: f64 = 0.25;
 /// Shares of the target below which a queue is short, and below which it is almost empty.
-const SHORT_QUEUE_SHARE: f64 = 0.5;
+pub(super) const SHORT_QUEUE_SHARE: f64 = 0.5;
 pub(super) const ALMOST_EMPTY_SHARE: f64 = 0.25;
 /// Multiple of the target above which a queue exceeds that of flows of this scheme.
 pub(super) const LONG_QUEUE_TARGETS: f64 = 2.0;
