@@ -403,6 +403,8 @@ DEVIATIONS = {
                               ".is_some_and(|at| now.since(at) < before)", ".is_some_and(|at| now.since(at) <= now.since(at) + before)"),
     "thalweg-longer-target": ("own: a path longer by the target is a queue for ever", "congestion/thalweg/drain_and_competition_test.rs",
                               "> steady_state::SHORT_QUEUE_SHARE * target;", "> target;"),
+    "thalweg-competes-early": ("own: a flow competes before the drains that may show a longer path", "congestion/thalweg/drain_and_competition_test.rs",
+                               "        if self.drain.repeats == 0 {\n            self.compete_if_pending", "        {\n            self.compete_if_pending"),
     "thalweg-competes-on": ("own: one drain ends the competition", "congestion/thalweg/drain_and_competition_test.rs", "const STOPPING_TESTS: u32 = 2", "const STOPPING_TESTS: u32 = 1"),
     "thalweg-sudden": ("own: losses of a bucket that is empty are the path's", "congestion/thalweg/loss_evidence.rs",
                        "if is_enough && trial.is_sudden(low.rate()) {", "if false && is_enough && trial.is_sudden(low.rate()) {"),

@@ -327,7 +327,7 @@ impl Thalweg {
     /// Sets the mode; drains that contradict it are counted from here on.
     pub(super) fn set_competing(&mut self, competing: bool) {
         if competing != self.is_competing {
-            (self.is_competing, self.drain.contrary) = (competing, 0);
+            (self.is_competing, self.drain.contrary, self.drain.is_pending) = (competing, 0, false);
         }
     }
 
