@@ -5,7 +5,7 @@
     controller_mutations.py reno-bytes idle-late  some of them
     controller_mutations.py --of cubic rack       those of some mechanisms
     controller_mutations.py --list                what they are, and where each was seen
-    controller_mutations.py --check               only whether each still fits the source: no build
+    controller_mutations.py --check               only whether each still fits the source, and the copy is a workspace: no build
 
 A deviation is a text in the source that another takes the place of. Nothing of it is in the program: a copy of two crates is
 changed, under `target/deviations`, where it is built and tested. A deviation is named if a test fails, or does not end. Only
@@ -465,8 +465,9 @@ def prepare_copies():
         shutil.rmtree(copy_crate(crate), ignore_errors=True)
         # With new times: the last build may be of a deviation, and newer than the source.
         shutil.copytree(ROOT / "crates" / crate, copy_crate(crate), copy_function=shutil.copy)
-    # Of the members that are built by default most are not there.
+    # Most members are not there.
     manifest = re.sub(r"default-members = \[[^]]*\]\n", "", (ROOT / "Cargo.toml").read_text())
+    manifest = re.sub(r"^members = .*", 'members = ["crates/*"]', manifest, flags=re.MULTILINE)
     (COPY / "Cargo.toml").write_text(manifest)
     shutil.copy(ROOT / "Cargo.lock", COPY / "Cargo.lock")
 
@@ -504,7 +505,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME", help="deviations; all without")
     parser.add_argument("--of", nargs="+", default=[], metavar="FILE", help="those in files of these names: cubic, rack ...")
     parser.add_argument("--list", action="store_true", help="show what they are")
-    parser.add_argument("--check", action="store_true", help="only look whether each fits the source")
+    parser.add_argument("--check", action="store_true", help="only look whether each fits the source, and the copy is a workspace")
     args = parser.parse_args()
     unknown = [name for name in args.names if name not in DEVIATIONS]
     if unknown:
@@ -519,9 +520,10 @@ def main():
         return
     if wrong := mutations_that_do_not_fit(names):
         sys.exit(f"the source has changed, and these are not in it exactly once: {', '.join(wrong)}")
-    if args.check:
-        return
     prepare_copies()
+    if args.check:
+        subprocess.run(["cargo", "metadata", "--offline", "--no-deps", "--format-version", "1"], cwd=COPY, stdout=subprocess.DEVNULL, check=True)
+        return
     every = sorted({test for name in names for test in tests_of(DEVIATIONS[name][1]) if test != "--test"})
     chosen = [arg for test in every for arg in ([test] if test == "--lib" else ["--test", test])]
     if failing := run_tests(chosen):
