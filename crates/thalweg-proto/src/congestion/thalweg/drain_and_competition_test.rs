@@ -383,7 +383,7 @@ mod tests {
     }
 
     /// "Drains": a path longer by about the target is recognised as well, as the rate falls until they are equal. A remaining
-    /// delay below half of the target is no queue. (At the target the flow remained, with 7 to 50 % of the rate.)
+    /// delay below half of the target is not a queue. (At the target the flow remained, with 7 to 50 % of the rate.)
     #[test]
     fn a_path_longer_by_the_target_is_accepted() {
         for (excess, expected) in [(0.003, true), (0.001, false)] {
