@@ -66,6 +66,11 @@ fn longer_of_time_and_round_trips((time, round_trips): (Duration, f64), rtt: f64
     time.max(Duration::from_secs_f64(round_trips * rtt))
 }
 
+/// Returns the minimum time to a drain that follows soon, with this round-trip time in seconds.
+fn min_interval(rtt: f64) -> Duration {
+    longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt)
+}
+
 /// Returns the minimum time without the shortest delay before a drain, with this shortest round-trip time in seconds.
 pub(super) fn interval(min_rtt: f64) -> Duration {
     longer_of_time_and_round_trips(DRAIN_INTERVAL, min_rtt)
@@ -90,9 +95,11 @@ pub(super) struct Drain {
     repeats: u32,
     /// The drain followed soon on one in which the delay did not fall: it shows no more than that one.
     is_repeat: bool,
-    /// Time of the last congestion, and whether there was any during the drain or shortly before it.
+    /// Time of the last congestion, and the time before a drain in which congestion counts as congestion during it.
     last_congestion: Option<Time>,
-    has_lost: bool,
+    counted_before: Duration,
+    /// The last drain left a queue, and its delay has been seen in each round trip since.
+    left_queue: bool,
     /// The queue before exceeded that of flows of the scheme.
     is_excessive: bool,
     /// Consecutive drains that contradict the mode: competing traffic where none was known, or none where it was.
@@ -124,7 +131,12 @@ impl Drain {
 
     /// Records a response to congestion.
     pub fn note_congestion(&mut self, now: Time) {
-        (self.last_congestion, self.has_lost) = (Some(now), true);
+        self.last_congestion = Some(now);
+    }
+
+    /// Returns true if there was congestion since the drain began, or shortly before.
+    fn has_lost(&self) -> bool {
+        self.last_congestion.is_some_and(|at| self.start_time.since(at) < self.counted_before)
     }
 
     /// Sets the largest window since the queue was short, in bytes.
@@ -154,8 +166,7 @@ impl Drain {
     /// Returns true if a further drain is due after one in which the delay did not fall. The argument is the round-trip
     /// time in seconds.
     fn is_repeat_due(&self, now: Time, rtt: f64) -> bool {
-        self.repeats > 0
-            && now.since(self.start_time) >= longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt)
+        self.repeats > 0 && now.since(self.start_time) >= min_interval(rtt)
     }
 
     /// Evaluates a finished drain with this target, shortest delay and base delay. The delays of two drains are compared
@@ -165,19 +176,21 @@ impl Drain {
         let fell = ((self.queue - self.min_queue) / self.falls).clamp(0.0, 1.0);
         // The rate falls until the target is the excess of a longer path's delay: then hardly more than the target remains.
         let is_queue = self.min_queue > steady_state::SHORT_QUEUE_SHARE * target;
+        let has_lost = self.has_lost();
         let is_near = |last: f64| (shortest - last).abs() < MAX_DELAY_DIFFERENCE * (shortest - base);
         let is_same =
-            !self.has_lost && is_queue && fell < OTHERS_QUEUE_SHARE && self.last_delay.is_some_and(is_near);
+            !has_lost && is_queue && fell < OTHERS_QUEUE_SHARE && self.last_delay.is_some_and(is_near);
         self.same = if is_same { self.same + 1 } else { 0 };
         self.last_delay = Some(shortest);
         let is_longer_path = self.same >= SAME_DRAINS;
         if is_longer_path {
             self.same = 0;
         }
+        self.left_queue = is_queue && !is_longer_path;
         // If the path became longer again during these drains, the new delay is compared as soon as the first one was.
         let repeats = if self.is_repeat { self.repeats } else { 0 };
         let is_open = (repeats < SAME_DRAINS || is_same) && !is_longer_path;
-        let is_unchanged = !self.has_lost && is_queue && fell < UNCHANGED_DELAY_SHARE;
+        let is_unchanged = !has_lost && is_queue && fell < UNCHANGED_DELAY_SHARE;
         self.repeats = if is_unchanged && is_open { repeats + 1 } else { 0 };
         // A remaining queue within the flow's own target shows no competing traffic.
         (if self.min_queue > target { fell } else { 1.0 }, is_longer_path)
@@ -205,7 +218,7 @@ impl Thalweg {
             (queueing, queueing > steady_state::LONG_QUEUE_TARGETS * target);
         if self.delay.age(now).as_secs_f64() > SAME_DELAY_ROUNDS * rtt {
             // The delay is no longer that of the last drain, so it is not the path's.
-            self.drain.repeats = 0;
+            (self.drain.repeats, self.drain.left_queue) = (0, false);
             self.compete_if_pending(now);
         }
         let is_due = self.is_drain_due(now);
@@ -226,11 +239,14 @@ impl Thalweg {
         }
     }
 
-    /// Returns true if the shortest delay was last seen an interval ago.
+    /// Returns true if the shortest delay was last seen an interval ago, or if the delay that the last drain left is seen in
+    /// each round trip since then, as on a longer path.
     fn is_drain_due(&self, now: Time) -> bool {
         let interval = self.drain_interval;
+        let remains = self.drain.left_queue && now.since(self.drain.start_time) >= interval;
         // Competing traffic that responds to losses shortens its queue before an interval has passed, again and again.
         self.delay.age(now) >= interval
+            || remains
             || self.delay.age_in_interval(now) >= interval
                 && !self.is_competing
                 && self.suspects_competition(now)
@@ -245,8 +261,7 @@ impl Thalweg {
         let is_deep = is_long || self.drain.confirmed < DEEP_DRAINS;
         self.drain.base = self.delay.base();
         self.drain.start_time = now;
-        let before = longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt);
-        self.drain.has_lost = self.drain.last_congestion.is_some_and(|at| now.since(at) < before);
+        self.drain.counted_before = min_interval(rtt);
         let queueing = self.drain.queue;
         self.drain.window_reduction = match (self.is_competing, is_deep) {
             (true, _) => (queueing / rtt).clamp(DRAIN_REDUCTIONS.0, DRAIN_REDUCTIONS.1),
@@ -291,7 +306,6 @@ impl Thalweg {
             false => COMPETING_TESTS,
         };
         let is_decided = self.drain.contrary >= needed && !self.drain.is_repeat;
-        self.drain.is_pending &= !is_longer_path;
         if self.is_competing {
             if is_longer_path || is_decided {
                 self.stop_competing();
@@ -301,6 +315,7 @@ impl Thalweg {
         } else {
             self.drain.is_pending |= is_decided;
         }
+        self.drain.is_pending &= !is_longer_path;
         if self.drain.repeats == 0 {
             self.compete_if_pending(now);
         }
@@ -344,6 +359,7 @@ impl Thalweg {
 mod tests {
     use super::*;
     use crate::congestion::ThalwegConfig;
+    use crate::congestion::thalweg::tests;
 
     /// Evaluates a drain that ends with this excess and began with a queue longer by `fall`. Returns whether the next one
     /// follows soon, and whether the path is longer.
@@ -369,6 +385,23 @@ mod tests {
         assert_eq!(outcomes(&[0.013, 0.02, 0.03, 0.04]), [soon, soon, last, soon]);
     }
 
+    /// "Drains": a flow does not begin to compete on a longer path that it has just accepted, though the drains before showed
+    /// competing traffic.
+    #[test]
+    fn a_longer_path_ends_what_drains_have_shown() {
+        let mut thalweg = Thalweg::new(&ThalwegConfig::default());
+        let (last, now) = (Time::ZERO + Duration::from_secs(9), Time::ZERO + Duration::from_secs(10));
+        let rtt = |millis: u64| Some(Duration::from_millis(millis));
+        thalweg.delay.sample(&tests::acked(Duration::from_secs(8), rtt(80)), 1e-4);
+        thalweg.delay.begin_drain(last, Duration::from_secs(3));
+        thalweg.delay.sample(&tests::acked(Duration::from_secs(9), rtt(120)), 1e-4);
+        (thalweg.drain.same, thalweg.drain.last_delay) = (SAME_DRAINS - 1, Some(0.12));
+        (thalweg.drain.contrary, thalweg.drain.long) = (COMPETING_TESTS, Some(last));
+        (thalweg.drain.queue, thalweg.drain.min_queue, thalweg.drain.falls) = (0.04, 0.04, 0.02);
+        thalweg.end_drain(now, 2.5e-3);
+        assert_eq!((thalweg.is_competing(), thalweg.delay.base()), (false, 0.12));
+    }
+
     /// "Drains": congestion up to half a second before a drain counts as congestion during it, earlier congestion does not.
     /// (All since the last drain counted: with bursts of others every two seconds a longer path was never recognised.)
     #[test]
@@ -378,7 +411,7 @@ mod tests {
             let lost_at = Time::ZERO + Duration::from_secs(10);
             thalweg.drain.note_congestion(lost_at);
             thalweg.begin_drain(lost_at + Duration::from_millis(millis_before), 0.08, false);
-            assert_eq!(thalweg.drain.has_lost, expected, "{millis_before} ms");
+            assert_eq!(thalweg.drain.has_lost(), expected, "{millis_before} ms");
         }
     }
 
