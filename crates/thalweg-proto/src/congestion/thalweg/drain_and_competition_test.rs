@@ -3,11 +3,10 @@
 //!
 //! All flows of the scheme on a path see the shortest delay during such a drain at the same time, so their next drains
 //! coincide: those of four flows that started two seconds apart begin within 50 ms. What remains of the queue in a common
-//! drain does not belong to the scheme. One experiment answers three questions:
+//! drain does not belong to the scheme. One experiment answers two questions:
 //!
 //! - a queue that falls less than a common reduction explains is filled by competing traffic;
-//! - a delay that remains the same in consecutive drains, without losses, is that of a longer path;
-//! - losses that continue are the path's (`evidence`).
+//! - a delay that remains the same in consecutive drains, without losses, is that of a longer path.
 
 use super::Thalweg;
 use super::steady_state;
@@ -125,6 +124,7 @@ impl Drain {
     }
 
     /// Returns true while the rate is reduced.
+    #[cfg(test)]
     pub fn is_reducing(&self) -> bool {
         self.window_reduction > 0.0
     }
@@ -286,7 +286,6 @@ impl Thalweg {
             // The window was reduced because of a queue that did not exist.
             self.window = self.window.max(self.drain.peak);
         }
-        self.evidence.evaluate_drains();
         let is_lower = self.delay.base() < self.drain.base - LOWER_REDUCTION * target;
         self.drain.confirmed = if is_lower { 0 } else { DEEP_DRAINS.min(self.drain.confirmed + 1) };
         let is_common = fell >= ELASTIC_SHARE;

@@ -14,6 +14,7 @@
 //!     a queue that does not fall then: CUBIC's window                               (drain)
 //!     a mark: the same
 //!     a router that reports a nearly full queue: a shorter target queue             (router_feedback)
+//!     a loss beside a queue that is not long: the same                              (queue_target)
 //! ```
 //!
 //! Decisions are made once per round trip, except for losses, marks and the end of slow start. Volumes are in bytes,
@@ -44,9 +45,8 @@ use crate::window::MAX_WINDOW;
 use cubic_window::{Congestion, CubicWindow};
 use drain_and_competition_test::Drain;
 use loss_evidence::{Evidence, LossCounts};
-use queue_target::Target;
+use queue_target::{Target, TargetShare};
 use queueing_delay::Delay;
-use router_feedback::RouterFeedback;
 use steady_state::Pace;
 use yield_share::Yielding;
 
@@ -70,6 +70,9 @@ const MIN_WINDOW: f64 = 0.25;
 /// Window, in segments, from which losses can be proven to be the path's: a flow with a smaller window may be one of
 /// many, whose response changes nothing.
 const PROOF_WINDOW: f64 = 16.0;
+/// Share of the target queue that a flow uses while it attributes losses to the path: an overflow of a short queue would
+/// be hard to distinguish from them.
+const TOLERANT_TARGET: f64 = 0.5;
 /// Multiple of the window beyond which CUBIC's window no longer matters as a bound.
 const UNBOUND_WINDOW: f64 = 2.0;
 /// Minimum length of a round, as a share of the shortest round-trip time: a late packet may seem to end a round at
@@ -106,7 +109,9 @@ pub struct Thalweg {
     started: LossCounts,
     drain: Drain,
     yielding: Yielding,
-    router_feedback: RouterFeedback,
+    target_share: TargetShare,
+    /// End of the hold-off after a router's message: earlier ones concern the congestion already answered.
+    message_holdoff_end: Time,
     round: Round,
     min_rtt: f64,
     /// Minimum time without the shortest delay before a drain. It follows from `min_rtt`, and is needed at each
@@ -158,14 +163,6 @@ struct PreviousRound {
     in_flight: f64,
 }
 
-/// Data kept with each packet.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ThalwegStamp {
-    delivery: Stamp,
-    /// The packet was sent at the reduced rate of a drain.
-    in_drain: bool,
-}
-
 impl Thalweg {
     /// Creates the controller described by `config`. An initial window below one segment becomes one segment; one
     /// beyond any sender's limit becomes the largest.
@@ -186,7 +183,8 @@ impl Thalweg {
             started: LossCounts::default(),
             drain: Drain::default(),
             yielding: Yielding::default(),
-            router_feedback: RouterFeedback::default(),
+            target_share: TargetShare::default(),
+            message_holdoff_end: Time::ZERO,
             round: Round::default(),
             min_rtt: f64::INFINITY,
             drain_interval: drain_and_competition_test::interval(f64::INFINITY),
@@ -223,6 +221,18 @@ impl Thalweg {
     /// Returns the queueing-delay target of a flow of this rate.
     fn target(&self, rate: f64) -> f64 {
         self.target_rule().at(rate, self.segment, self.min_rtt)
+    }
+
+    /// Returns the part of this queueing-delay target that the flow uses now. A flow that does not respond to all losses
+    /// leaves room in the queue for those that do.
+    fn target_in_use(&mut self, now: Time, target: f64) -> f64 {
+        let tolerant = if self.evidence.rate() > 0.0 { TOLERANT_TARGET } else { 1.0 };
+        tolerant * self.target_share.at(now) * target
+    }
+
+    /// Returns true if this queueing delay does not exceed that of flows of the scheme.
+    fn is_queue_short(&self, queueing: f64) -> bool {
+        queueing <= steady_state::LONG_QUEUE_TARGETS * self.target(self.rate())
     }
 
     /// Returns the allowed window, without the reduction of a drain.
@@ -310,6 +320,10 @@ impl Thalweg {
         if cause != Cause::Loss || !self.is_provable {
             self.evidence.abandon();
         }
+        if cause == Cause::Loss && !self.is_competing && self.is_queue_short(self.delay.newest()) {
+            // The queue may be full.
+            self.target_share.reduce(now, cubic_window::BETA);
+        }
         self.epoch = now;
         self.drain.note_congestion(now);
         self.round.tally = LossCounts::default();
@@ -321,6 +335,7 @@ impl Thalweg {
     fn undo_response(&mut self, window: f64) {
         self.cubic = None;
         self.window = self.window.max(window);
+        self.target_share.undo();
         self.pace.rest();
     }
 
@@ -359,7 +374,7 @@ impl Thalweg {
             self.window = self.full_window();
         } else {
             if !last.app_limited {
-                let target = self.router_feedback.target_share(now) * target;
+                let target = self.target_in_use(now, target);
                 self.steer(&last, queueing, rate, rtt, target);
             }
             self.cubic =
@@ -370,7 +385,7 @@ impl Thalweg {
     /// Decides the origin of losses, if that is possible beside this queueing delay. Beside a long queue losses are
     /// congestion, whether they depend on this flow's rate or not.
     fn evaluate_losses(&mut self, queueing: f64, target: f64) {
-        let is_short = queueing <= steady_state::LONG_QUEUE_TARGETS * target;
+        let is_short = self.is_queue_short(queueing);
         self.is_provable = is_short && !self.is_competing && self.full_window() > PROOF_WINDOW * self.segment;
         // At the reduced rate a queue that is not empty is that of others, and losses may be its overflow. Delays that
         // scatter less than that are not due to a queue.
@@ -392,9 +407,9 @@ impl crate::state_digest::Digest for Thalweg {
 }
 
 impl Controller for Thalweg {
-    type PacketInfo = ThalwegStamp;
+    type PacketInfo = Stamp;
 
-    fn on_sent(&mut self, sample: &SentSample) -> ThalwegStamp {
+    fn on_sent(&mut self, sample: &SentSample) -> Stamp {
         if self.segment == 0.0 {
             self.begin(&sample.connection);
         }
@@ -402,18 +417,18 @@ impl Controller for Thalweg {
         self.segment = f64::from(sample.connection.segment);
         let delivery = self.sampler.on_sent(sample);
         self.round.in_flight = self.round.in_flight.max(delivery.in_flight as f64);
-        ThalwegStamp { delivery, in_drain: self.drain.is_reducing() }
+        delivery
     }
 
-    fn on_ack(&mut self, sample: &AckSample, info: ThalwegStamp) {
+    fn on_ack(&mut self, sample: &AckSample, delivery: Stamp) {
         let connection = &sample.connection;
-        let rs = self.sampler.on_ack(sample, info.delivery);
+        let rs = self.sampler.on_ack(sample, delivery);
         let acked = f64::from(sample.acked);
         self.acked_at = connection.now;
         let arrived = LossCounts { sent: acked, ..LossCounts::default() };
         if sample.sent_at >= self.epoch {
             self.round.tally.add(arrived);
-            self.evidence.count(arrived, info.in_drain && self.is_provable);
+            self.evidence.count(arrived);
         } else {
             self.evidence.count_earlier(arrived);
         }
@@ -439,7 +454,7 @@ impl Controller for Thalweg {
         }
     }
 
-    fn on_packet_lost(&mut self, sample: &LostSample, info: ThalwegStamp) {
+    fn on_packet_lost(&mut self, sample: &LostSample, delivery: Stamp) {
         self.sampler.on_packet_lost(sample);
         if sample.named {
             // The router's message carries this information itself.
@@ -453,12 +468,12 @@ impl Controller for Thalweg {
             return;
         }
         if self.round.lost_at == 0.0 {
-            self.round.lost_at = info.delivery.in_flight as f64;
+            self.round.lost_at = delivery.in_flight as f64;
         }
         self.round.tally.add(one);
-        self.evidence.count(one, info.in_drain && self.is_provable);
+        self.evidence.count(one);
         let is_decided = !self.is_starting && !self.evidence.is_trial();
-        if is_decided && self.evidence.exceeded_by(self.round.tally, self.window_in_use() / self.segment) {
+        if is_decided && self.evidence.is_exceeded(self.window_in_use() / self.segment) {
             self.respond(&sample.connection, Cause::Loss);
         }
     }
@@ -515,6 +530,7 @@ impl Controller for Thalweg {
     fn on_undo(&mut self, saved: Self, _connection: &ConnectionState) {
         // Measurements taken since are kept.
         self.window = self.window.max(saved.window);
+        self.target_share = saved.target_share;
         (self.is_starting, self.cubic) = (saved.is_starting, saved.cubic);
         self.set_competing(saved.is_competing);
         self.evidence.abandon();

@@ -1,4 +1,6 @@
-//! The target queueing delay of a flow, by its rate and minimum round-trip time.
+//! The target queueing delay of a flow, by its rate and minimum round-trip time, and the share of it in use.
+
+use crate::units::{Duration, Time};
 
 /// Rate-dependent queueing delay of a flow of 100 Mbit/s, in seconds. It falls with the square root of the rate.
 const REFERENCE_DELAY: f64 = 1.5e-3;
@@ -13,6 +15,10 @@ const SCALED_SHARE: f64 = 0.25;
 /// seconds, the maximum is the difference of the two if that is larger.
 const CONSTANT_SHARE: f64 = 0.125;
 const HOST_DELAY: f64 = 1e-3;
+
+/// Minimum share of the target that a flow uses, and the time in which the share recovers from zero to one.
+const MIN_SHARE: f64 = 0.1;
+const RECOVERY_TIME: Duration = Duration::from_secs(10);
 
 /// Rule of the queueing-delay target: slower flows target more, and flows sharing a queue converge to equal rates for
 /// any round-trip times (as FAST TCP's packets in the queue do, and the flow scaling of Swift, section 3.5).
@@ -51,9 +57,68 @@ impl Target {
     }
 }
 
+/// Share of its queue target that a flow uses. It falls at a router's message, and at a loss beside a queue that is not
+/// long: the queue may hold less than the target. All flows that share the queue reduce at the same time and recover
+/// alike, so that their shares converge.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TargetShare {
+    share: f64,
+    /// Time of the last calculation of the share, and the share before the last reduction.
+    updated_at: Time,
+    before: f64,
+}
+
+impl Default for TargetShare {
+    fn default() -> Self {
+        Self { share: 1.0, updated_at: Time::ZERO, before: 1.0 }
+    }
+}
+
+impl TargetShare {
+    /// Returns the share at this time.
+    pub fn at(&mut self, now: Time) -> f64 {
+        let passed = now.since(self.updated_at).as_secs_f64() / RECOVERY_TIME.as_secs_f64();
+        (self.share, self.updated_at) = ((self.share + passed).min(1.0), now);
+        self.share
+    }
+
+    /// Returns true if the flow uses all of its target.
+    pub fn has_recovered(&self) -> bool {
+        self.share >= 1.0
+    }
+
+    /// Reduces the share by `factor`.
+    pub fn reduce(&mut self, now: Time, factor: f64) {
+        self.before = self.at(now);
+        self.share = (factor * self.before).max(MIN_SHARE);
+    }
+
+    /// Undoes the last reduction.
+    pub fn undo(&mut self) {
+        self.share = self.share.max(self.before);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A tenth per second.
+    #[test]
+    fn the_share_of_the_target_recovers_with_time() {
+        let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
+        let mut share = TargetShare::default();
+        share.reduce(at(1), 0.25);
+        assert_eq!((share.at(at(3)), share.has_recovered()), (0.45, false));
+        assert_eq!((share.at(at(20)), share.has_recovered()), (1.0, true));
+        (0..9).for_each(|_| share.reduce(at(20), 0.5));
+        assert_eq!(share.at(at(20)), MIN_SHARE);
+        share.undo();
+        assert_eq!(share.at(at(20)), MIN_SHARE, "the last reduction of these changed nothing");
+        share.reduce(at(30), 0.5);
+        share.undo();
+        assert_eq!(share.at(at(30)), 1.0);
+    }
 
     const TARGET: Target = Target { constant: 1e-3 };
     const SEGMENT: f64 = 1448.0;

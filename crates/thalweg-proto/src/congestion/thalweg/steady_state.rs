@@ -103,7 +103,7 @@ impl Thalweg {
             self.pace.rest_rounds -= 1;
             return;
         }
-        if self.router_feedback.has_recovered() && self.yield_share(queueing, target) {
+        if self.target_share.has_recovered() && self.yield_share(queueing, target) {
             return;
         }
         let pauses = self.yielding.ends_round_without_growth();

@@ -3,7 +3,7 @@
 use thalweg_proto::congestion::delivery_rate::Stamp;
 use thalweg_proto::congestion::{
     AckSample, Any, Bbr, BbrConfig, ConfigureController, ConnectionState, Controller, Decision,
-    FeedbackSample, LossKind, LossSample, LostSample, SentSample, Thalweg, ThalwegConfig, ThalwegStamp,
+    FeedbackSample, LossKind, LossSample, LostSample, SentSample, Thalweg, ThalwegConfig,
 };
 use thalweg_proto::units::Rate;
 use thalweg_proto::window::ControllerConfig;
@@ -22,7 +22,7 @@ pub enum Info {
     #[default]
     Nothing,
     Bbr(Stamp),
-    Thalweg(ThalwegStamp),
+    Thalweg(Stamp),
 }
 
 macro_rules! each {

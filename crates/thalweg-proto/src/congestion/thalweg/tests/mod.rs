@@ -47,7 +47,7 @@ struct Packet {
     /// Arrival of its acknowledgement, or, if it is lost, of those around it.
     acked_at: Time,
     is_lost: bool,
-    stamp: ThalwegStamp,
+    stamp: Stamp,
 }
 
 /// Link that flows share.
@@ -286,7 +286,8 @@ fn a_response_that_does_not_help_is_undone() {
     assert!(network.run_until(2, |network| network.window() > 0.98 * before), "{}", network.window());
     network.run(20);
     let loss = network.thalweg().path_loss();
-    assert!((0.007..0.0105).contains(&loss), "{loss}");
+    // It is a lower bound, from few events.
+    assert!((0.005..0.0105).contains(&loss), "{loss}");
     assert!(!network.run_until(5, |network| network.thalweg().cubic.is_some()));
 }
 
@@ -364,12 +365,12 @@ fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
         let thalweg = network.thalweg_mut();
         thalweg.delay = scattered_delay(jitter);
         (thalweg.window, thalweg.evidence) = (segments * f64::from(SEGMENT), Evidence::default());
-        thalweg.evidence.count(LossCounts { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
+        thalweg.evidence.count(LossCounts { sent: 1000.0, lost: 10.0, events: 10.0 });
         let before = thalweg.full_window();
         thalweg.is_provable = true;
         let connection = ConnectionState { in_flight: segments as u32, ..acked(RTT, None).connection };
         thalweg.respond(&connection, Cause::Loss);
-        thalweg.evidence.count(LossCounts { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
+        thalweg.evidence.count(LossCounts { sent: 1000.0, lost: 10.0, events: 10.0 });
         let target = thalweg.target(thalweg.rate());
         thalweg.evaluate_losses(queue * target, target);
         thalweg.evaluate_losses(later * target, target);
@@ -382,6 +383,33 @@ fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
     assert!(!tries(100.0, 2.1, 0.0, 0), "beside a queue");
     assert!(!tries(22.0, 0.0, 0.0, 0), "0.7 of it is below 16 segments");
     assert!(tries(24.0, 0.0, 0.0, 0));
+}
+
+/// "Losses": a loss beside a queue that is not long reduces the share of the target in use, as this queue may be full. Proof
+/// that the losses are the path's undoes that, and the flow uses half of its target. (With all of it, a flow that tolerates
+/// losses kept a queue of 0.25 BDP full, and a CUBIC flow beside it had 18 % of its rate.)
+#[test]
+fn a_loss_beside_a_short_queue_shortens_the_target() {
+    for (queueing, competing, expected) in [(0, false, cubic_window::BETA), (50, false, 1.0), (0, true, 1.0)]
+    {
+        let mut network = Network::steady();
+        network.link.busy_until += Duration::from_millis(queueing);
+        let longest = Duration::from_millis(queueing / 2).as_secs_f64();
+        assert!(network.run_until(1, |network| network.thalweg().delay.newest() >= longest));
+        let connection = network.flows[0].connection(network.link.now);
+        let thalweg = network.thalweg_mut();
+        thalweg.is_competing = competing;
+        thalweg.respond(&connection, Cause::Loss);
+        assert_eq!(thalweg.target_in_use(connection.now, 1.0), expected, "{queueing} ms, {competing}");
+        thalweg.undo_response(0.0);
+        assert_eq!(thalweg.target_in_use(connection.now, 1.0), 1.0);
+    }
+    let mut network = Network::steady();
+    network.link.loses = |number| number % 100 == 0;
+    assert!(network.run_until(2, |network| network.thalweg().path_loss() > 0.0));
+    network.run(10);
+    let now = network.link.now;
+    assert_eq!(network.thalweg_mut().target_in_use(now, 1.0), 0.5);
 }
 
 /// "Losses": losses that the sender detected spuriously are undone, with the mode before them.

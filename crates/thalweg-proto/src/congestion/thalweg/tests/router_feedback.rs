@@ -10,7 +10,7 @@ fn send_message(network: &mut Network, names: bool) {
     let sequence = (flow.sent - 1) * u64::from(SEGMENT);
     if names {
         let sample = LostSample { connection, sequence, bytes: SEGMENT, sent_at: now, named: true };
-        flow.thalweg.on_packet_lost(&sample, ThalwegStamp::default());
+        flow.thalweg.on_packet_lost(&sample, Stamp::default());
     }
     let feedback =
         crate::transport::Feedback { dropped: names.then_some(sequence), rate: None, growth: None, queue: 0 };
