@@ -330,7 +330,7 @@ impl Thalweg {
     }
 
     /// Begins to compete, with a window that may regain what competing traffic has taken.
-    fn start_competing(&mut self, now: Time) {
+    pub(super) fn start_competing(&mut self, now: Time) {
         if self.config.compete {
             let peak = self.drain.peak.max(self.full_window());
             self.set_competing(true);

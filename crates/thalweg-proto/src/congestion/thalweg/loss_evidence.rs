@@ -3,7 +3,7 @@
 //! Losses beyond the known loss rate of the path are congestion, and the flow responds as CUBIC does. The response is
 //! the experiment: if losses are as frequent at the reduced rate, they are the path's, and the response is undone.
 //! Loss events are counted: consecutive lost packets are one event, since paths lose in bursts. Their excess over those
-//! of the path is a cumulative sum (Page 1954), which detects a small excess if it lasts.
+//! of the path, and their deficit, are cumulative sums (Page 1954), which detect a small change if it lasts.
 
 use core::ops::RangeInclusive;
 
@@ -16,6 +16,8 @@ const CONGESTION_DEVIATIONS: f64 = 4.0;
 const CHANCE_EVENTS: f64 = 3.0;
 /// Number of standard deviations by which the path's losses may exceed their estimate.
 const ESTIMATE_DEVIATIONS: f64 = 2.0;
+/// Missing loss events, beyond the same deviations, from which the path loses fewer packets than before.
+const MISSING_EVENTS: f64 = 10.0;
 /// Number of standard deviations, and events, above the losses of the trial at which those of the last round trip before
 /// the response were sudden, as at a policer whose bucket is empty: they are not the path's.
 const SUDDEN_LOSSES: (f64, f64) = (3.0, 1.0);
@@ -89,8 +91,10 @@ pub(super) struct Evidence {
     trial: Option<Trial>,
     /// Loss events per packet that are the path's without proof.
     tolerated: f64,
-    /// Loss events in excess of those; at least 0.
+    /// Loss events in excess of those of the path; at least 0.
     excess: f64,
+    /// Loss events missing from those of the path; at least 0.
+    deficit: f64,
 }
 
 /// Response to losses, until their origin is known.
@@ -179,6 +183,17 @@ impl Evidence {
     pub fn count(&mut self, tally: LossCounts) {
         self.recent.add_to_memory(tally, RECENT_MEMORY_PACKETS);
         self.excess = (self.excess + tally.events - self.explained() * tally.sent).max(0.0);
+        let persisting = PERSISTING_LOSS_RATIO.start() * self.rate();
+        self.deficit = (self.deficit + persisting * tally.sent - tally.events).max(0.0);
+    }
+
+    /// Forgets the path's losses if they are no longer as frequent; a round trip has `round` packets. Otherwise the overflow
+    /// of a queue could take their place.
+    pub fn forget_former_losses(&mut self, round: f64) {
+        let limit = MISSING_EVENTS + CONGESTION_DEVIATIONS * (self.rate() * round).sqrt();
+        if self.deficit > limit {
+            (self.path_losses, self.deficit) = (LossCounts::default(), 0.0);
+        }
     }
 
     /// Returns true while the origin of losses is undecided.
@@ -234,7 +249,8 @@ impl Evidence {
         if is_enough && PERSISTING_LOSS_RATIO.contains(&ratio) && !self.exceeds_max_share(low) {
             // At the higher rate the queue may have overflowed as well.
             self.path_losses.add_to_memory(low, PATH_MEMORY_PACKETS);
-            (self.trial, self.recent, self.excess) = (None, LossCounts::default(), 0.0);
+            (self.trial, self.recent) = (None, LossCounts::default());
+            (self.excess, self.deficit) = (0.0, 0.0);
             return Some(trial.window);
         }
         let expected = low.sent * high;
@@ -296,6 +312,22 @@ mod tests {
             });
             assert_eq!(exceeded.next(), expected, "{events}");
             assert_eq!(exceeded.next(), expected.map(|round| round + 1), "{events}");
+        }
+    }
+
+    /// "Losses": a path that loses fewer packets than before is unknown. (Overflows of a short queue took the place of losses that
+    /// had ended.)
+    #[test]
+    fn losses_that_end_are_forgotten() {
+        // Of each round trip of 400 packets 2.5 events are missing, and 10 + 4 sqrt(3.6) may be chance.
+        for (events, expected) in [(0.0, Some(6)), (3.0, None)] {
+            let mut evidence = Evidence { path_losses: tally(10_000.0, 100.0), ..Evidence::default() };
+            let forgotten = (0..1000).find(|_| {
+                evidence.count(tally(400.0, events));
+                evidence.forget_former_losses(400.0);
+                evidence.rate() == 0.0
+            });
+            assert_eq!(forgotten, expected, "{events}");
         }
     }
 

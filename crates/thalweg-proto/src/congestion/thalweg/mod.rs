@@ -314,10 +314,9 @@ impl Thalweg {
         };
         cubic.on_congestion(&event, MIN_WINDOW);
         self.cubic = Some(cubic);
-        if !is_timeout {
+        if cause == Cause::Loss && self.is_provable {
             self.evidence.begin(before, self.round.tally);
-        }
-        if cause != Cause::Loss || !self.is_provable {
+        } else {
             self.evidence.abandon();
         }
         if cause == Cause::Loss && !self.is_competing && self.is_queue_short(self.delay.newest()) {
@@ -366,6 +365,7 @@ impl Thalweg {
             return;
         }
         let target = self.target(self.rate());
+        self.evidence.forget_former_losses(self.window_in_use() / self.segment);
         self.evaluate_losses(queueing, target);
         if self.run_drain(now, queueing, target, rtt) {
             return;
@@ -441,7 +441,7 @@ impl Controller for Thalweg {
         }
         if let Some(cubic) = &mut self.cubic
             && !sample.app_limited
-            && !sample.recovering
+            && sample.sent_at >= self.epoch
         {
             cubic.on_ack(connection.now, connection.smoothed_rtt, acked);
         }

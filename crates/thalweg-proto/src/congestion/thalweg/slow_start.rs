@@ -32,6 +32,9 @@ const MAX_INITIAL_LOSS: f64 = 0.5;
 const MIN_LOSS_RATE_PACKETS: f64 = 60.0;
 /// Loss events in a round trip that may be chance.
 const CHANCE_EVENTS: f64 = 2.0;
+/// Maximum window that a flow may regain beside competing traffic, as a multiple of the window at the end: the window doubled in
+/// the last round trip, and the path does not carry more.
+const MAX_REGAINED: f64 = 2.0;
 /// Minimum window at the end, in segments.
 const MIN_END: f64 = 2.0;
 
@@ -109,10 +112,11 @@ impl Thalweg {
 
     /// Ends slow start with a window of at most `window` bytes.
     pub(super) fn leave_start(&mut self, now: Time, window: f64) {
-        self.drain.set_peak(self.window);
         // Until the queue has drained, the packets that overflowed it may still be reported lost.
         self.epoch = now + Duration::from_secs_f64(self.rtt);
-        self.window = window.min(self.window).max(MIN_END * self.segment);
+        let before = self.window;
+        self.window = window.min(before).max(MIN_END * self.segment);
+        self.drain.set_peak(before.min(MAX_REGAINED * self.window));
         self.is_starting = false;
         self.pace.slow_down();
         self.pace.ceiling = self.window;

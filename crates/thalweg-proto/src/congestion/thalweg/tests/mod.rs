@@ -87,6 +87,7 @@ struct Flow {
     sent: u64,
     smoothed: Duration,
     shortest: Duration,
+    is_recovering: bool,
 }
 
 impl Flow {
@@ -98,6 +99,7 @@ impl Flow {
             sent: 0,
             smoothed: Duration::ZERO,
             shortest: Duration::MAX,
+            is_recovering: false,
         }
     }
 
@@ -166,7 +168,7 @@ impl Flow {
             rtt: Some(rtt),
             ce: 0,
             one_way_delay: None,
-            recovering: false,
+            recovering: self.is_recovering,
             app_limited: false,
         };
         self.thalweg.on_ack(&sample, packet.stamp);
@@ -412,6 +414,45 @@ fn a_loss_beside_a_short_queue_shortens_the_target() {
     assert_eq!(network.thalweg_mut().target_in_use(now, 1.0), 0.5);
 }
 
+/// "Losses": a flow that is always recovering from losses of the path grows again after an overflow. (CUBIC's window did not
+/// grow during recovery, and the flow kept half of the rate at a loss of 10 %.)
+#[test]
+fn the_recovery_of_known_losses_does_not_limit_the_window() {
+    let mut network = Network::steady();
+    network.flows[0].is_recovering = true;
+    network.link.loses = |number| number % 10 == 0;
+    assert!(network.run_until(5, |network| network.thalweg().path_loss() > 0.0));
+    network.run(2);
+    let before = network.window();
+    let connection = network.flows[0].connection(network.link.now);
+    let thalweg = network.thalweg_mut();
+    thalweg.is_provable = false;
+    (0..3).for_each(|_| thalweg.respond(&connection, Cause::Loss));
+    assert!(network.window() < 0.4 * before);
+    network.run(20);
+    assert!(network.window() > 0.9 * before, "{} of {before}", network.window());
+}
+
+/// "Losses": packets sent before a response that proves nothing count in the next trial. (After an overflow the last packet or
+/// two were compared with the losses at the reduced rate.)
+#[test]
+fn responses_without_a_trial_leave_recent_losses() {
+    let mut network = Network::steady();
+    let connection = network.flows[0].connection(network.link.now);
+    let thalweg = network.thalweg_mut();
+    thalweg.evidence = Evidence::default();
+    thalweg.evidence.count(LossCounts { sent: 1000.0, lost: 10.0, events: 10.0 });
+    for is_provable in [false, true] {
+        thalweg.is_provable = is_provable;
+        thalweg.respond(&connection, Cause::Loss);
+        assert_eq!(thalweg.evidence.is_trial(), is_provable);
+    }
+    (0..2).for_each(|_| _ = thalweg.evidence.end_round());
+    thalweg.evidence.count(LossCounts { sent: 400.0, lost: 4.0, events: 4.0 });
+    let window = thalweg.full_window();
+    assert!(thalweg.evidence.decide(window).is_some());
+}
+
 /// "Losses": losses that the sender detected spuriously are undone, with the mode before them.
 #[test]
 fn a_spurious_loss_is_undone() {
@@ -474,6 +515,20 @@ fn heavy_losses_in_slow_start_reduce_the_window() {
     assert_eq!(reduces_window(10.0, 30.0, 0.0), (true, 20.0));
     assert_eq!(reduces_window(1.0, 39.0, 0.0), (true, 2.0));
     assert!(!reduces_window(20.0, 2.0, 0.05).0, "losses beside a long queue");
+}
+
+/// "Start": beside competing traffic a flow regains twice the window with which slow start ended. (It regained that of slow
+/// start, and lost 40 packets on a path that holds 13.)
+#[test]
+fn an_excessive_window_of_slow_start_is_not_regained() {
+    for (window, expected) in [(10.0, 20.0), (30.0, 40.0)] {
+        let mut network = Network::new();
+        network.run_until(3, |network| network.window() > 39.5 * f64::from(SEGMENT));
+        let (now, thalweg) = (network.link.now, network.thalweg_mut());
+        thalweg.leave_start(now, window * f64::from(SEGMENT));
+        thalweg.start_competing(now);
+        assert_eq!((network.window() / f64::from(SEGMENT)).round(), expected);
+    }
 }
 
 /// "Start": a path with random loss does not end slow start while the rate grows with the window.
